@@ -1,6 +1,6 @@
 """The archetypes of 000 (Figure 1, Figure 7, section 7.1) on TPC-H, each with its result in SQL.
 
-`queries` say what every target must hold; they are read by DuckDB and by Spark alike.
+`queries` give the right rows of every target; DuckDB and Spark can both run them.
 """
 
 from collections.abc import Mapping
@@ -45,7 +45,7 @@ LINE = Archetype(
 
 @flow
 def wishbone(flow: Draft) -> None:
-    """Two lines that are joined into one."""
+    """Two lines and a join of both."""
     costs = flow.read("partsupp").where("ps_availqty > 0").compute(cost="ps_supplycost * 2")
     names = (
         flow.read("supplier").where("s_nationkey IS NOT NULL").select("s_suppkey", "s_nationkey")
@@ -67,7 +67,7 @@ WISHBONE = Archetype(
 
 @flow
 def primary_flow(flow: Draft) -> None:
-    """Production keys replaced by surrogate keys, one after the other."""
+    """Surrogate keys replace production keys, one key after the other."""
     (
         flow.read("lineitem")
         .where("l_quantity > 2")
@@ -91,7 +91,7 @@ PRIMARY_FLOW = Archetype(
 
 @flow
 def tree(flow: Draft) -> None:
-    """Several tables joined, and the result aggregated."""
+    """A join of several tables, and an aggregation of the result."""
     offers = flow.read("partsupp").join(flow.read("supplier"), on={"ps_suppkey": "s_suppkey"})
     sold = flow.read("lineitem").join(
         offers,
@@ -231,7 +231,7 @@ SCHEMAS = {
 
 
 def random_tables(seed: int, rows: int) -> dict[str, pa.Table]:
-    """Small TPC-H tables with NULLs in them; numbers are quarters, so that sums are exact."""
+    """Small TPC-H tables with NULLs; numbers are quarters, so that sums are exact."""
     dice = Dice(seed)
 
     def whole(low: int, high: int) -> int:

@@ -1,4 +1,4 @@
-"""How does a declared flow read, what does it give, and what is said about a wrong one?"""
+"""The declaration of a flow, its results, and the errors of a wrong declaration."""
 
 import re
 from collections.abc import Callable
@@ -214,7 +214,7 @@ def test_columns_that_clash_are_said_before_any_row_moves(
 @pytest.mark.parametrize("measure", ["x", "sum_x", "x_sum", "_x"])
 @pytest.mark.parametrize("key", ["__x", "__sum_x", "___x", "__x_sum", "key"])
 def test_a_key_may_have_any_name(key: str, measure: str) -> None:
-    """Columns in which parts of sums are kept have names of their own."""
+    """Columns for partial sums have names of their own."""
 
     @springhouse.flow
     def summed(flow: Draft) -> None:

@@ -1,4 +1,4 @@
-"""What is wrong with a graph is said in the words of who declared it."""
+"""Errors in a graph are reported in the words of its author."""
 
 import pyarrow as pa
 import pytest

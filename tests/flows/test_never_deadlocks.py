@@ -1,4 +1,4 @@
-"""Random flows with random queue sizes come to their end, and lose and repeat nothing."""
+"""Random flows with random queue sizes come to their end, and neither lose nor repeat rows."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -24,7 +24,7 @@ ODD = compile_expression("a IN (1, 3, 5, 7, 9, 11, 13, 15, 17, 19)", SCHEMA, "ro
 
 
 class Gate:
-    """Holds what comes by port 1 until port 0 ended, then lets everything pass: a join's shape."""
+    """Holds the input of port 1 until port 0 has ended, then lets everything pass, like a join."""
 
     def __init__(self) -> None:
         self.open = False
@@ -44,7 +44,7 @@ class Gate:
 
 
 class Twice:
-    """Gives every pack two times, one after the other."""
+    """Returns every pack twice, one copy after the other."""
 
     def take(self, port: int, pack: pa.RecordBatch) -> Iterable[Output]:
         return [(0, pack), (0, pack)]
@@ -89,7 +89,7 @@ def activity(name: str, kind: str) -> FlowNode:
 
 @st.composite
 def graphs(draw: st.DrawFn) -> FlowGraph:
-    """Sources, then activities fed by whatever is there already, then targets for all ports."""
+    """Sources, then activities that any earlier node feeds, then targets for all open ports."""
     nodes = {name: recordset(name, SCHEMA) for name in ("in0", "in1")}
     ports = [("in0", 0), ("in1", 0)]
     edges: list[Edge] = []
@@ -117,7 +117,7 @@ def numbers(rows: Iterable[pa.RecordBatch]) -> Counter[int]:
 
 
 def plainly(graph: FlowGraph, sources: dict[str, pa.Table]) -> dict[str, Counter[int]]:
-    """The same flow with no engine: every node takes all its input at once."""
+    """The same flow without an engine: every node takes all its input at once."""
     left: dict[tuple[str, int], list[pa.RecordBatch]] = {}
     rested: dict[str, Counter[int]] = {}
     for name in graph.order:
@@ -189,7 +189,7 @@ def test_on_three_threads(policy: PolicyName) -> None:
 
 
 def test_a_diamond_whose_arm_waits_for_the_other() -> None:
-    """One source feeds both sides of a gate: with room for one pack, it would wait for ever."""
+    """One source feeds both sides of a gate: a queue for one pack alone would block for ever."""
     gate = activity("gate", "gate")
     nodes = {"in0": recordset("in0", SCHEMA), "gate": gate, "out": recordset("out", SCHEMA)}
     edges = (Edge("in0", 0, "gate", 0), Edge("in0", 0, "gate", 1), Edge("gate", 0, "out", 0))

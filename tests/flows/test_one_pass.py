@@ -1,4 +1,4 @@
-"""Queries over one source, laid side by side: the same rows as each by itself, says DuckDB."""
+"""Several queries in one pass over a source give the rows that DuckDB gives for each query."""
 
 import duckdb
 import pytest
@@ -27,7 +27,7 @@ def reading(select: str, where: str = "", alias: str = "") -> SqlQuery:
 def rows_of(
     one: OnePass, lane: QueryOutput, given: list[tuple[object, ...]]
 ) -> list[tuple[object, ...]]:
-    """What the pass has for a lane, computed by DuckDB."""
+    """The rows of the pass for one lane, computed by DuckDB."""
     with duckdb.connect() as database:
         database.execute("CREATE TABLE orders (id BIGINT, amount BIGINT, kind VARCHAR)")
         if given:

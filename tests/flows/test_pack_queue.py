@@ -1,4 +1,4 @@
-"""What waits on an edge: bounded, in order, and nothing lost."""
+"""The packs that wait on an edge: bounded, in order, and never lost."""
 
 import pyarrow as pa
 import pytest

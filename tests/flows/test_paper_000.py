@@ -22,7 +22,7 @@ from springhouse.flows.request import FlowTask, Request, TaskUrgency
 from springhouse.flows.stratum import derive_sis_sets, stratify
 from springhouse.flows.subflow import break_into_subflows
 
-# Strata from the sources to the targets; nodes of one subflow are joined by " + ".
+# Strata from the sources to the targets; " + " joins the nodes of one subflow.
 STRATA = {
     "butterfly": [
         ["partsupp", "supplier"],
@@ -167,7 +167,7 @@ class Nothing:
 def task(
     index: int, waiting: int, rows_in: int = 0, rows_out: int = 0, seconds: float = 0
 ) -> FlowTask:
-    """An activity with so many rows in its queue, that has taken and made so many so far."""
+    """An activity with these numbers of rows: in its queue, consumed so far, produced so far."""
     node = FlowNode(str(index), NodeKind.ACTIVITY, (SCHEMA,), (SCHEMA,))
     item = Item(index, node, Nothing())
     queue = PackQueue(None)

@@ -36,7 +36,7 @@ def request() -> Request:
 
 
 def task(of: Request, name: str, thread: int | None = None) -> FlowTask:
-    """Immediate if a thread made it, else deferred."""
+    """A task: immediate if a thread created it, else deferred."""
     item = Item(0, FlowNode(name, NodeKind.ACTIVITY, (SCHEMA,), (SCHEMA,)), Nothing())
     urgency = TaskUrgency.DEFERRED if thread is None else TaskUrgency.IMMEDIATE
     return FlowTask(of, item, urgency, thread)
@@ -215,7 +215,7 @@ def test_section_6_the_simple_scheduler_is_first_come_first_served_and_steals_in
 
 
 def test_immediate_tasks_follow_packs_and_deferred_ones_do_not() -> None:
-    """A reader's first task is deferred; the task that its pack makes is immediate."""
+    """A reader's first task is deferred; the task that its pack creates is immediate."""
     made: list[tuple[str, TaskUrgency]] = []
     flowing = two_lines()
     flowing.start(lambda task: made.append((task.item.name, task.urgency)))

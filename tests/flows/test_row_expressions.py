@@ -1,4 +1,4 @@
-"""Does an expression give what SQL gives? DuckDB is the judge, NULLs included."""
+"""Does an expression give the value that SQL gives? DuckDB is the judge, NULLs included."""
 
 from decimal import Decimal
 

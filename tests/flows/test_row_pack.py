@@ -1,4 +1,4 @@
-"""How are rows cut and joined to packs?"""
+"""How are rows divided into packs, and packs joined?"""
 
 from decimal import Decimal
 

@@ -73,7 +73,7 @@ def test_an_activity_that_raises_fails_its_flow_and_is_named(threads: int) -> No
 
 
 class _Unheard(BaseException):
-    """Not an Exception."""
+    """An exception that is no `Exception`."""
 
 
 @pytest.mark.parametrize("threads", [1, 2])

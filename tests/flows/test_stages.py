@@ -7,7 +7,7 @@ from springhouse.flows.declare import Draft, flow
 from springhouse.flows.flow_graph import NodeKind
 from springhouse.flows.stages import Stage, divide_into_stages
 
-# For each stage: its level, what comes in and how, and the activities.
+# For each stage: its level, its inputs and how they arrive, and its activities.
 TOLD = {
     "line": [
         "0: lineitem as they are -> where, compute, where 2, aggregate in each task",
@@ -73,7 +73,7 @@ def test_targets_that_share_a_source_read_it_once() -> None:
 
 
 def test_what_is_looked_up_in_a_table_made_of_the_same_rows_waits_for_it() -> None:
-    """A diamond: one arm is aggregated and held, the other looks it up."""
+    """A diamond: one arm makes a table in memory, and the other arm looks rows up there."""
 
     @flow
     def diamond(flow: Draft) -> None:

@@ -1,4 +1,4 @@
-"""What is read of the machine? A folder that looks like /sys tells."""
+"""The facts about the machine that the code reads, from a folder that looks like /sys."""
 
 from pathlib import Path
 

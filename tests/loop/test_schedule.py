@@ -1,4 +1,4 @@
-"""What the scheduler is told of a warehouse, from Delta logs alone: nothing here starts Spark."""
+"""The scheduler's view of a warehouse, from Delta logs alone: no test here starts Spark."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -34,7 +34,7 @@ COLUMNS = StructType([StructField("id", LongType())])
 
 
 class Shop:
-    """A warehouse with tables made by hand: commits that say what they reflect, without rows."""
+    """A warehouse with tables made by hand: commits without rows that name what they reflect."""
 
     def __init__(self, folder: Path) -> None:
         (folder / "transformations").mkdir()
@@ -49,7 +49,7 @@ class Shop:
             self._all_refreshed(number, 100.0 * number)
 
     def _all_refreshed(self, number: int, at: float) -> None:
-        """Data comes and is in all views a few seconds later: so costs are known."""
+        """New data is in all views a few seconds later, so the costs are known."""
         self.arrive("orders", at)
         self.arrive("changes", at)
         self.refreshed("totals", at + 1.0, {"orders": number}, {"orders": number})
@@ -83,7 +83,7 @@ class Shop:
             commit(found, Change(note))
 
     def order(self, now: float, *, observing: bool) -> dict[str, str]:
-        """What waits, best first, and the number that decides."""
+        """The waiting tables, best first, and the value that decides their order."""
         at = Instant(now)
         schedule = Schedule(self.watch.facts, Policy(), 2, at)
         schedule.hear(self.watch.plans(at), at)
@@ -99,13 +99,13 @@ def shop(tmp_path: Path) -> Shop:
 
 
 def test_a_view_that_needs_a_common_moment_hurries_the_one_that_is_behind(shop: Shop) -> None:
-    # Both base tables moved; totals is there, and segments can't go where customers is not.
+    # Both base tables changed. totals is fresh; segments can't advance beyond customers.
     shop.arrive("orders", 1000.0)
     shop.arrive("changes", 1030.0)
     shop.arrive("orders", 1031.0)
     shop.refreshed("totals", 1032.0, {"orders": LAST + 2}, {"orders": LAST + 2})
     assert "segments" not in shop.order(1033.0, observing=False)
-    # The customers of 1030 are due for segments at 1090, but they hold up the orders of 1000.
+    # segments must show the customers of 1030 at 1090, but they hold up the orders of 1000.
     urgent = "seconds until its promise breaks"
     assert shop.order(1058.5, observing=False)["customers"] != urgent
     assert shop.order(1058.5, observing=True)["customers"] == urgent
@@ -133,7 +133,7 @@ def test_a_promise_through_one_input_is_the_strictest_that_counts(shop: Shop) ->
 def test_data_through_an_input_that_may_wait_longer_counts_from_later_on(shop: Shop) -> None:
     shop.arrive("changes", 1000.0)
     shop.refreshed("customers", 1001.0, {"changes": LAST + 1}, {"changes": LAST + 1})
-    # It may wait for two minutes, 100 seconds more than what comes through totals.
+    # The table may wait for two minutes, 100 seconds more than data that comes through totals.
     assert shop.watch.planning.waits.waiting_since("chart", Instant(1099.0)) == []
     assert shop.watch.planning.waits.waiting_since("chart", Instant(1110.0)) == [1100.0]
 
@@ -170,7 +170,7 @@ class Clicks:
         return Schedule(self.watch.facts, Policy(), 1, Instant(now))
 
     def looked(self, owner: Schedule, now: float) -> tuple[float, str] | None:
-        """Since when data waits by this owner's count, and what decides, after a look."""
+        """After this owner looks: since when data waits by its count, and the deciding value."""
         at = Instant(now)
         self.watch.observing.poll(at, all_of_them=True)
         owner.hear(self.watch.plans(at), at)
@@ -193,7 +193,7 @@ def test_a_table_whose_owners_die_one_after_the_other_is_late_for_each_of_them(
         (1200.0, "promise broken, benefit over time"),
     ):
         assert clicks.looked(clicks.owner(now), now) == (1000.0, why)
-    # What is shown as lag is what was seen, and no guess.
+    # The displayed lag is measured, not estimated.
     assert clicks.watch.planning.waits.waiting_since("clicks", Instant(1200.0)) == [1200.0]
 
 

@@ -1,4 +1,4 @@
-"""Makes importable: the oracle and the random workflows beside the tests, and linear costs."""
+"""Makes the oracle, the random workflows and the linear costs beside the tests importable."""
 
 import sys
 from pathlib import Path

@@ -1,8 +1,8 @@
 """The cheapest plan by trying everything: an oracle for the search, which shares no code with it.
 
-First every block that could ever be made is made, by going through all operators and all
-combinations of blocks until nothing new comes. Then sets of invocations are tried, the cheapest
-first, until one grants all wishes.
+The oracle first makes every possible block: it applies all operators to all combinations of blocks
+until no new block appears. Then it tries sets of invocations, the cheapest first, until one grants
+all wishes.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -81,7 +81,7 @@ def legal(
 
 
 def converted(source, target, one: Block, other: Block) -> Block | None:
-    """`one` is the old base, `other` what is converted."""
+    """Convert `other`; `one` is the old base."""
     if source == STRONG and target not in (BASE, STRONG):
         if one is other and takes(one.kind, STRONG):
             return Block(one.channel, target, one.end, one.start)
@@ -173,7 +173,7 @@ def made(workflow, limits, situation, operator, inputs, starts, ends, cost_of):
 
 
 def closure(workflow, limits, situation, cost_of, most=40) -> list[Invocation]:
-    """All invocations that are ever possible."""
+    """All invocations that can ever become possible."""
     blocks = dict.fromkeys(block for each in situation.blocks.values() for block in each)
     existing = set(blocks)
     found: dict[Invocation, None] = {}

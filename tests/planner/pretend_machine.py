@@ -1,9 +1,9 @@
 """A pretend machine: true costs that no formula knows, and the choice of the way in a loop.
 
-Everything is drawn from a seed: how fast the machine is and whether that changes half-way, noise,
-pauses, a cold start, how wrong the formula is about each view and each way (about its fixed part
-and its rows apart), and how much changes. Refreshes leave what the log would say of them, and the
-next decision has nothing else to go by.
+A seed decides everything: the speed of the machine and whether it changes half-way, noise, pauses,
+a cold start, the sizes of the changes, and the errors of the formula. Each view and way has its own
+errors, one for the fixed part and one for the rows. A refresh leaves the entry that the log would
+have, and the next decision knows nothing else.
 """
 
 import random
@@ -37,7 +37,7 @@ _ALL = (WidgetVariant.BATCH, *_BY_CHANGE)
 
 @dataclass(frozen=True)
 class Took:
-    """What the log says of a refresh."""
+    """The log's entry of a refresh."""
 
     kind: str
     at: float
@@ -51,7 +51,7 @@ class Took:
 
 @dataclass(frozen=True)
 class PretendView:
-    """How large a view is, what the formula can't know of it, and which part changes when."""
+    """A view: its size, costs that the formula can't know, and the part that changes each turn."""
 
     name: str
     rows: int
@@ -61,9 +61,9 @@ class PretendView:
     read_again: float
     hidden_rows: int
     fractions: tuple[float, ...]
-    # By way, what the fixed part and the part that grows with rows take against the formula.
+    # By way: factors between the true cost and the formula, for the fixed part and for the rows.
     truth: dict[str, tuple[float, float]]
-    # Which part of the rows lies in files that the changed keys need.
+    # The part of the rows in files that the changed keys need.
     near: tuple[float, ...]
 
     def batch(self) -> WayCost:
@@ -82,7 +82,7 @@ class PretendView:
         return replace(self.unread(way, turn), rows_read=int(self.near[turn] * self.rows))
 
     def true_seconds(self, way: WidgetVariant, turn: int, *, state: bool = False) -> float:
-        """On a machine that is as fast as the formula's."""
+        """The seconds on a machine that is as fast as the formula's."""
         if way is WidgetVariant.BATCH:
             plain = self._true(self.batch(), "full")
             return plain + (self.building().state_seconds * self.truth["state"][0] if state else 0)
@@ -105,7 +105,7 @@ class World:
     pauses: dict[tuple[str, int], float]
 
     def seconds(self, view: str, turn: int, true: float) -> float:
-        """What a refresh takes that would take `true` seconds on the formula's machine."""
+        """The duration of a refresh that takes `true` seconds on the formula's machine."""
         return true * self.noise[view, turn] / self.speeds[turn] + self.pauses[view, turn]
 
     @property
@@ -114,7 +114,7 @@ class World:
 
 
 def world(seed: int) -> World:
-    """A world, drawn from a seed."""
+    """A random world for this seed."""
     dice = random.Random(seed)
     speed = _between(dice, 0.25, 10.0)
     later = _between(dice, 0.25, 10.0) if dice.random() < 0.5 else speed
@@ -133,7 +133,7 @@ def world(seed: int) -> World:
 
 
 def _between(dice: random.Random, low: float, high: float) -> float:
-    """Small ones are as likely as large ones."""
+    """A random value between these limits; small ones are as likely as large ones."""
     return exp(dice.uniform(log(low), log(high)))
 
 
@@ -144,7 +144,7 @@ def _view(dice: random.Random, name: str) -> PretendView:
         way: (exp(own + dice.gauss(0.0, OFF)), exp(own + dice.gauss(0.0, OFF)))
         for way in ("full", "incremental")
     }
-    # It asks the same queries as increments do, and a few more.
+    # A group recompute runs the queries of increments, and a few more.
     truth["group recompute"] = tuple(
         each * exp(dice.gauss(0.0, 0.2)) for each in truth["incremental"]
     )
@@ -164,7 +164,7 @@ def _view(dice: random.Random, name: str) -> PretendView:
 
 
 def _fractions(dice: random.Random) -> tuple[float, ...]:
-    """Which part of the rows changes: always about as many, in turns, or more from some day on."""
+    """The part of the rows that changes: constant, alternating, or larger from some turn on."""
     first, second = _between(dice, 1e-6, 1.0), _between(dice, 1e-6, 1.0)
     pattern = dice.choice(("same", "same", "in turn", "later", "any"))
     day, often = dice.randrange(5, REFRESHES), dice.randint(2, 8)
@@ -188,7 +188,7 @@ class _Looked:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one view: seconds in all, of the best fixed way, and of one new state."""
+    """The result for one view: all seconds, those of the best fixed way, and of one new state."""
 
     view: str
     seconds: float
@@ -203,17 +203,17 @@ class Outcome:
 
     @property
     def over(self) -> float:
-        """Seconds over those of the best fixed way and one change of state, as a factor."""
+        """The seconds as a multiple of the best fixed way plus one change of state."""
         return (self.seconds - self.state) / min(self.fixed.values())
 
     @property
     def share(self) -> float:
-        """The part of the refreshes after the first few that went a best way."""
+        """The part of the refreshes after the first few that took a best way."""
         return sum(self.good[FIRST:]) / len(self.good[FIRST:])
 
 
 def run(world: World) -> list[Outcome]:
-    """Refresh all views in turn, as often as there are turns."""
+    """Refresh all views in turn, once per turn."""
     learned = Learned()
     notes: dict[str, list[Took]] = {view.name: [] for view in world.views}
     done: dict[str, list[tuple[Decision, float, int]]] = {view.name: [] for view in world.views}
@@ -267,7 +267,7 @@ def _outcome(
     built = view.true_seconds(WidgetVariant.BATCH, 0, state=True)
     fixed = {
         WAYS[way]: sum(
-            # The first refresh of a way that takes changes in builds what the others need.
+            # The first incremental refresh also builds the state that later refreshes need.
             world.seconds(view.name, turn, built if not turn and way in _BY_CHANGE else each[way])
             for turn, each in enumerate(true)
         )
@@ -291,10 +291,10 @@ def _outcome(
 def _were_good(
     true: Sequence[dict[WidgetVariant, float]], decisions: Sequence[Decision], building: float
 ) -> tuple[bool, ...]:
-    """Which refreshes went a best way, as far as anybody could know who does not know the future.
+    """Whether each refresh took a best way, as far as anybody could know without the future.
 
-    State is not built before its absence has cost as much as building it, and not given up before
-    its use has: until then, to go on is right.
+    Building state is right only after its absence has cost as much as building it. Giving it up is
+    right only after its use has cost as much. Until then, going on as before is right.
     """
     good, has_state, missed, overpaid = [], False, 0.0, 0.0
     for seconds, decision in zip(true, decisions, strict=True):
@@ -318,7 +318,7 @@ def _were_good(
 
 
 def main() -> None:
-    """Tell what became of one world, refresh by refresh."""
+    """Print the results of one world, refresh by refresh."""
     drawn = world(int(sys.argv[1]))
     lines = [drawn.what]
     for each in run(drawn):

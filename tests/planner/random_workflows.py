@@ -1,4 +1,4 @@
-"""Small workflows, with data that waits, and bounds: all from one seed."""
+"""Small workflows with waiting data and bounds, all from one seed."""
 
 from dataclasses import dataclass
 
@@ -82,7 +82,7 @@ def random_case(seed: int) -> Case:
 
 
 def _data(dice, flow, inputs):
-    """Everything is as of the first versions; one or two more have come since."""
+    """All tables reflect the first versions; one or two newer versions exist."""
     channels, blocks, state = {}, {}, {}
     for name in inputs:
         count = dice.pick([2, 2, 3])

@@ -1,4 +1,4 @@
-"""Laws of provenance, for all of it: sections 2.1, 2.2 and 2.4 of 004."""
+"""Laws that hold for every provenance: sections 2.1, 2.2 and 2.4 of 004."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -67,7 +67,7 @@ def test_putting_together_keeps_both_ends(one, other):
 
 @given(full)
 def test_a_merged_pathway_keeps_both_ends(state):
-    """`b` and `b>x` as one, by union of their sets."""
+    """Merge `b` and `b>x` into one pathway, by union of their sets."""
     merged = Provenance(
         {
             "a": state.reflected["a"],

@@ -1,4 +1,4 @@
-"""Section 5: what was promised, is it kept, until when, and what follows upstream."""
+"""Section 5: is a promise kept, until when, and which bounds follow upstream?"""
 
 from math import inf
 
@@ -121,12 +121,12 @@ def test_section_6_2_3_bounds_go_upstream():
     )
     loose = propagate_limits(FLOW, limits)
     assert loose["v"] == ChannelBounds({"a>a1": 0.0, "b": 30.0}, 20.0)
-    # The loosest of v and w, with its own added.
+    # The looser of the bounds of v and w, each plus its own allowance.
     assert loose["a1"] == ChannelBounds({"a": 5.0}, inf)
     assert loose["b"] == ChannelBounds({"b": 50.0}, inf)
     assert loose["a"] == ChannelBounds({"a": 5.0}, inf)
     tight = propagate_limits(FLOW, limits, tightest=True)
-    # No staleness may be more than the inconsistency of who reads something else, too.
+    # Staleness must not exceed the inconsistency of a reader that also reads something else.
     assert tight["a1"] == ChannelBounds({"a": 0.0}, 20.0)
     assert tight["b"] == ChannelBounds({"b": 20.0}, 20.0)
 

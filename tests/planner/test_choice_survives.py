@@ -1,10 +1,10 @@
 """The choice of the way under a pretend machine, 0.25 to 10 times as fast as the formula's.
 
-Over worlds drawn at random (`pretend_machine`): the best way in at least 95 % of the refreshes
-after the third, and in all worlds together at most 1.1 times the best fixed ways.
+Over random worlds (`pretend_machine`), two bounds hold. After the third refresh, at least 95 % of
+the refreshes take the best way. All worlds together take at most 1.1 times the best fixed ways.
 
-Not every single world stays within 1.1 times its best fixed way and one change of state, as is the
-goal: 6 in 100 do not, and 2 or 3 would not if all costs were known (docs/decisions/0083). The
+The goal for every single world is 1.1 times its best fixed way and one change of state. 6 in 100
+worlds miss this goal, and 2 or 3 would miss it if all costs were known (docs/decisions/0083). The
 bounds here keep that from getting worse. No number of the planner was set by the seeds used here.
 
 Replay one: `python tests/planner/pretend_machine.py SEED`.
@@ -25,7 +25,7 @@ def replay(seed: int) -> str:
 
 
 def over(outcomes: list[Outcome]) -> float:
-    """What the views of one world took against their best fixed ways, a new state each apart."""
+    """One world's cost as a multiple of its best fixed ways, without the cost of new states."""
     took = sum(each.seconds - each.state for each in outcomes)
     return took / sum(min(each.fixed.values()) for each in outcomes)
 

@@ -1,4 +1,4 @@
-"""Which refreshes are one job, because they read the same change: 001 section 2.1."""
+"""Which refreshes form one job, because they read the same change? 001 section 2.1."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -13,7 +13,7 @@ LARGE = 10 * CHANGE_ROWS
 
 
 class Warehouse:
-    """A table `orders` with changes of so many rows, and views that have read some of them."""
+    """A table `orders` with changes of these sizes, and views that have read some of them."""
 
     def __init__(self, *changes: int, kind: str = "merge") -> None:
         self.logs = PretendLogs()
@@ -30,7 +30,7 @@ class Warehouse:
         return RefreshPlan(view, "test", Instant(0.0), {"orders": until}, way, seconds=expected)
 
     def job(self, lead: RefreshPlan, *others: RefreshPlan) -> list[str]:
-        """The tables of the job, if it is more than the first."""
+        """The tables of the job, if there is more than one."""
         found = from_one_scan(self.logs, lead, others)
         if len(found) == 1:
             assert found == [lead]
@@ -84,7 +84,7 @@ def test_a_change_that_the_process_reads_is_shared_where_it_has_to_be_netted() -
 def test_spark_reads_new_rows_as_quickly_as_it_keeps_them() -> None:
     warehouse = Warehouse(LARGE, LARGE, kind="append")
     assert warehouse.job(*(warehouse.plan(view, 0, 2, 30.0) for view in "abcdefgh")) == []
-    # The change of one commit is netted already.
+    # The change of one commit has no rows that cancel each other.
     warehouse = Warehouse(LARGE)
     assert warehouse.job(*(warehouse.plan(view, 0, 1, 30.0) for view in "abcdefgh")) == []
 

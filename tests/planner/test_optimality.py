@@ -14,7 +14,7 @@ from springhouse.planner.search.pruning import BASIC, Switches
 
 
 def granted_by(case: Case, blocks) -> bool:
-    """Whether each output that is out of bounds gets what brings it back, from these blocks."""
+    """Whether these blocks bring each output that is out of bounds back within its bounds."""
     limits = limits_of(case.workflow, case.bounds)
     times = Times(case.situation.channels, case.situation.now)
 
@@ -23,7 +23,7 @@ def granted_by(case: Case, blocks) -> bool:
         return times.keeps(own, provenance) and not times.violated(own, provenance)
 
     def repaired(channel, held, broken):
-        """Whether some blocks, one after the other, mend what is broken, and break nothing."""
+        """Whether some blocks, one after the other, repair the broken bound and break no other."""
         own = limits.get(channel, NO_LIMITS)
         for block in blocks:
             if block.channel != channel or not any(
@@ -53,7 +53,7 @@ def granted_by(case: Case, blocks) -> bool:
 
 @pytest.fixture(scope="module")
 def small() -> list[tuple[int, Case, float]]:
-    """Seeds whose workflow is small enough to try everything, with the cost of the best plan."""
+    """Seeds of workflows small enough to try everything, and the costs of their best plans."""
     found = []
     for seed in range(400):
         case = random_case(seed)
@@ -84,7 +84,7 @@ def test_the_basic_algorithm_is_optimal(small):
 
 
 def prove_valid(case: Case, plan, seed: int) -> None:
-    """Every step is legal when its turn comes, costs add up, and all wishes are granted."""
+    """Every step is legal at its turn, costs add up, and all wishes are granted."""
     limits = limits_of(case.workflow, case.bounds)
     there = [block for each in case.situation.blocks.values() for block in each]
     for step in plan.steps:
@@ -109,7 +109,7 @@ def test_stopping_early_and_looking_late_changes_no_cost(small, usual):
             .cost
             for stop in (True, False)
         )
-        # With several wishes the one that searches on may find a way that shares more.
+        # With several wishes, the search that continues may find a plan that shares more.
         if len(case.outputs) == 1 and not usual.long_term:
             assert early == pytest.approx(late), f"seed {seed}"
         else:
@@ -129,7 +129,7 @@ ONE_OFF = [
 @pytest.mark.parametrize("switches", ONE_OFF, ids=str)
 def test_a_pruned_plan_is_valid_and_never_cheaper_than_the_cheapest(small, switches):
     for seed, case, least in small[:120]:
-        # Chains are made of what exists, so they exist for the one who checks the plan, too.
+        # Chains consist of existing blocks, so the check of the plan must know them, too.
         case = with_chains(case)
         plan = Planner(case.workflow, case.bounds, case.outputs, switches).plan(
             case.situation, case

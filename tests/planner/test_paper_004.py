@@ -1,7 +1,7 @@
 """The worked examples of 004, with the paper's own numbers: Tables 1 to 4, sections 2.3, 2.4, 3.3.
 
 The crawl and click-score data of Table 1 arrive, the planner decides after every crawl, and a tiny
-executor joins bags of rows: what comes out has to be Table 2, or Table 3 when asynchronous.
+executor joins bags of rows. The result must be Table 2, or Table 3 for asynchronous joins.
 """
 
 from collections import Counter
@@ -37,7 +37,7 @@ CHANNELS = {
     "clicks": Channel((0, 1, 2), tuple(map(moment, CLICK_TIMES))),
 }
 
-# Table 1. What came before Mon 8am is "any prior data": none.
+# Table 1. "Any prior data" before Mon 8am is empty.
 CRAWLED = [
     {},
     {("a.com/x", "d1"): 1},
@@ -53,7 +53,7 @@ SCORES = [
 
 
 def at(crawl, clicks) -> Provenance:
-    """`at("Mon 8am", {"Mon 1am"})`, as the paper writes ⟨Mon 8am, {Mon 1am}⟩."""
+    """`at("Mon 8am", {"Mon 1am"})` for the paper's ⟨Mon 8am, {Mon 1am}⟩."""
     clicks = {clicks} if isinstance(clicks, str) else clicks
     return Provenance(
         {
@@ -86,7 +86,7 @@ class World:
     def __init__(self, bounds):
         self.flow = workflow(["crawl", "clicks"], [join("output", "crawl", "clicks")])
         prices = {each.name: Price(1.0, 1.0, 1.0) for each in self.flow.operators}
-        # The tables stand for large ones, which nobody joins again in full without need.
+        # The tables represent large ones, so a full join costs too much without need.
         prices["output: batch"] = Price(1_000.0, 1.0)
         self.costs = Linear(prices, Price(1.0, 1.0, 1.0))
         outputs = {"output": ANY_DELTA}

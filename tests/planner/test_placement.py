@@ -1,4 +1,4 @@
-"""This process does what is small, Spark does what is large, and one module knows the limits."""
+"""This process does small work, Spark does large work, and one module knows the limits."""
 
 import pytest
 

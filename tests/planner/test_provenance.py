@@ -78,7 +78,7 @@ def test_precedes(one: dict[str, int], other: dict[str, int], expected: bool) ->
 
 
 def test_catching_up_on_one_pathway_is_a_step_ahead() -> None:
-    # A diamond that was refreshed while its view lagged reflects two versions; then the view came.
+    # A diamond reflects two versions, because its view lagged then; afterwards the view caught up.
     mixed = Provenance({"a": frozenset({4, 5})})
     assert mixed.precedes(Provenance.of(a=5))
     assert not Provenance.of(a=5).precedes(mixed)

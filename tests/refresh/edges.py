@@ -1,10 +1,10 @@
-"""Up to which time stamp is everything there?
+"""Up to which time stamp is the data complete?
 
-001 section 2.2. The freshness of a table is the newest time stamp in it; of a set of tables, the
-freshest one is the leading edge and the least fresh one the trailing edge. Records may come late:
-a table is *safe* only up to the time before which none can come any more, which its lateness or a
-punctuation of its source tells. A derived table is brought to the safe trailing edge of what it
-reads and never beyond, so it is consistent with the state of its inputs at that time.
+001 section 2.2. The freshness of a table is the newest time stamp in it. In a set of tables, the
+freshest table is the leading edge and the least fresh one is the trailing edge. Records may come
+late: a table is *safe* up to a time if no record before that time can still come. The lateness of
+the table or a punctuation of its source tells that time. A derived table advances to the safe
+trailing edge of its inputs and never beyond, so it is consistent with their state at that time.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,7 +14,7 @@ from springhouse.units import Instant, Seconds
 
 
 def leading_edge(freshness: Iterable[Instant | None]) -> Instant | None:
-    """The freshness of the freshest table; None if none holds anything."""
+    """The freshness of the freshest table; None if all tables are empty."""
     return max((instant for instant in freshness if instant is not None), default=None)
 
 
@@ -33,9 +33,9 @@ def safe_freshness(
 
 
 class Edges:
-    """How far every table reaches, and so how far those that read it could.
+    """The freshness of every table, and the edge to which its readers can advance.
 
-    Feeds a scheduler in a world where nobody else says what is wanted: a simulator's.
+    A simulator uses it to feed a scheduler in a world without other requests.
     """
 
     def __init__(self, upstream: Mapping[str, Sequence[str]]) -> None:
@@ -54,7 +54,7 @@ class Edges:
     def moved(self, name: str, freshness: Instant) -> list[tuple[str, Instant]]:
         """The tables whose trailing edge moved because `name` did, each with its new edge.
 
-        A table with an input that holds nothing yet has to wait for it.
+        A table waits as long as one of its inputs is empty.
         """
         self._freshness[name] = freshness
         found = []

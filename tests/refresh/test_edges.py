@@ -1,4 +1,4 @@
-"""Up to where is everything there? (001, section 2.2)"""
+"""Up to which time is the data complete? (001, section 2.2)"""
 
 from edges import Edges, leading_edge, safe_freshness
 

@@ -58,7 +58,7 @@ class TestSection2:
         scheduler.arrived("t", Instant(7.0), freshness=Instant(7.0))
         (waiting,) = scheduler.order(Instant(7.0))
         assert waiting.freshness_delta == 4.0
-        # The system is too busy; the third batch comes, and both are one job.
+        # The system is too busy; the third batch comes, and both batches become one job.
         scheduler.arrived("t", Instant(9.0), freshness=Instant(9.0))
         (waiting,) = scheduler.order(Instant(9.0))
         assert (waiting.freshness_delta, waiting.since) == (6.0, 7.0)
@@ -126,7 +126,7 @@ class TestSection3Point1:
             "j3", period_seconds=Seconds(50.0), priority=10.0, cost=LoadCost(3.0, 0.0)
         )
         scheduler.declare(j3, freshness=Instant(-89.0))
-        # It came at -39 and was loaded at once: the next is due at 11, one after τ = 10.
+        # The data came at -39 and was loaded at once: the next is due at 11, one after τ = 10.
         scheduler.arrived("j3", Instant(-39.0), freshness=Instant(-39.0))
         starts = {s.table: s for s in scheduler.starts([1], Instant(-39.0))}
         assert [*starts] == ["j3"]
@@ -169,7 +169,7 @@ class TestSection3Point2Point4:
         layout = proportional(JOBS, [1, 2], k=2)
         homes = {job: {*layout.lanes[lane].homes} for job, lane in layout.lane_of.items()}
         assert homes == {"J1": {1, 2}, "J2": {1, 2}, "J3": {2}, "J4": {2}}
-        # The track that is C0's alone is tried before the one that it shares.
+        # C0 tries its own track before the track that it shares.
         assert layout.lanes[layout.lane_of["J1"]].homes == (1, 2)
 
 

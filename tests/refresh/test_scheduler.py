@@ -209,7 +209,7 @@ def test_tracks_are_divided_anew_when_tables_come_go_or_change_speed() -> None:
     assert homes(scheduler, 0.0) == {"fast": (1, 2)}
     scheduler.declare(table("slow", period=100.0, seconds=10.0))
     assert homes(scheduler, 0.0) == {"fast": (1,), "slow": (2,)}
-    # The slow one takes nine times as long as before: most of the second track is its own now.
+    # The slow table takes nine times as long as before: it gets most of the second track.
     for _ in range(30):
         scheduler.remember("slow", loaded=Seconds(100.0), seconds=90.0)
     assert homes(scheduler, 0.0) == {"fast": (1,), "slow": (1, 2)}
@@ -259,7 +259,7 @@ def test_events_of_tables_that_nobody_declared_are_not_errors() -> None:
 
 
 def test_what_reads_the_same_source_goes_along_on_one_track() -> None:
-    """Also though there is a track for it, and though it could wait; but not if it just failed."""
+    """Even if another track is free, and if the table could wait; but not if it has just failed."""
     scheduler = scheduled(table("a", priority=9.0), table("b"), table("c"), table("d"), tracks=3)
     for name in "abcd":
         scheduler.arrived(name, Instant(1.0), freshness=Instant(1.0))
@@ -269,10 +269,10 @@ def test_what_reads_the_same_source_goes_along_on_one_track() -> None:
     started = scheduler.starts([1, 2], Instant(3.0), lambda name: {"b": ["a", "c"]}.get(name, ()))
     assert [(start.table, start.track) for start in started] == [("b", 1), ("c", 1), ("d", 2)]
     assert started[1].why == "with b"
-    # One after the other: the time for which it waits in the job is no mistake about its own.
+    # The tables run one after the other: waiting inside the job is no error of the estimate.
     assert [start.expected_seconds for start in started[:2]] == [1.0, 2.0]
     assert order(scheduler, 3.0) == ["a"]
-    # Each ends for itself: what failed waits again, what did not is as fresh as it was asked to be.
+    # Each table ends on its own: the failed one waits again, the other is as fresh as planned.
     scheduler.failed("b", Instant(4.0), Instant(4.0))
     scheduler.finished("c", Instant(4.0), seconds=0.5)
     known = scheduler.known("c", Instant(4.0))
@@ -293,7 +293,7 @@ def test_what_went_along_and_did_not_get_as_far_waits_on() -> None:
 
 
 def test_what_a_view_costs_is_asked_for_its_own_pace_not_for_its_slowest_ancestor() -> None:
-    """Clicks come every 3 s, and the table of countries came once and is looked at once a day."""
+    """Clicks come every 3 s. The table of countries arrived once, and is checked once a day."""
     scheduler = Scheduler(1)
     scheduler.declare(TableProfile("clicks", period_seconds=Seconds(3.0)), freshness=Instant(0.0))
     scheduler.declare(
@@ -325,7 +325,7 @@ def test_nothing_is_cut_where_nothing_is_worth_more() -> None:
 
 
 def test_a_table_of_unknown_cost_gets_its_turn_however_much_waits() -> None:
-    """What was seen once tells no start from data, and must not look dearer the longer it waits."""
+    """One refresh can't show the cost per row, so waiting data must not raise the estimate."""
     scheduler = Scheduler(1)
     for name in ("seldom", "often"):
         priority = 1.0 if name == "seldom" else 100.0
@@ -340,7 +340,7 @@ def test_a_table_of_unknown_cost_gets_its_turn_however_much_waits() -> None:
         began.append(start.table)
         now += 1.0
         scheduler.finished(start.table, Instant(now), seconds=1.0, rows=RowCount(1))
-    # By the square root of their priorities.
+    # In proportion to the square roots of their priorities.
     assert 15 <= began.count("seldom") <= 45
 
 

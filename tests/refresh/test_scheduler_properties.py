@@ -1,4 +1,4 @@
-"""What holds under every policy, in random pretend warehouses? A tiny event loop, and checkers."""
+"""Invariants of every policy, in random pretend warehouses. A tiny event loop, and checkers."""
 
 import random
 from dataclasses import dataclass, field
@@ -40,7 +40,7 @@ POLICIES = st.builds(
 
 @dataclass
 class World:
-    """Tables to which data comes by their period, and a scheduler that is asked at every event."""
+    """Tables whose data arrives by their periods, and a scheduler that decides at every event."""
 
     tables: list[TableProfile]
     tracks: int
@@ -71,7 +71,7 @@ class World:
         heappush(self.events, (at, self.random.getrandbits(60), kind, name))
 
     def run(self, until: float) -> None:
-        """Let data come until then, and go on until nothing is left to do."""
+        """Let data arrive until then, and go on until no work is left."""
         periods = {table.name: table.period_seconds or 1.0 for table in self.tables}
         while self.events:
             at, _, kind, name = heappop(self.events)
@@ -100,7 +100,7 @@ class World:
             self.waits.setdefault(name, self.now)
             return
         self.scheduler.finished(name, self.now, seconds=self.seconds[name])
-        # Data of one table is loaded in order: a refresh never ends behind an earlier one.
+        # The data of one table is loaded in order: a refresh never ends behind an earlier one.
         assert start.until > self.reached[name]
         self.reached[name] = start.until
         if any(waiting.table == name for waiting in self.scheduler.order(self.now)):
@@ -128,7 +128,7 @@ class World:
 
 @st.composite
 def worlds(draw: st.DrawFn, load: float) -> World:
-    """A warehouse whose tables together ask for `load` of what its tracks can do."""
+    """A warehouse whose tables together need a share `load` of the time of its tracks."""
     tracks = draw(st.integers(1, 4))
     count = draw(st.integers(1, 10))
     seed = draw(st.integers(0, 2**32))
@@ -143,7 +143,7 @@ def worlds(draw: st.DrawFn, load: float) -> World:
         )
         own = None if upstream else Seconds(dice.choice([1.0, 2.0, 5.0, 20.0]))
         period = own or max(_period(tables, name) for name in upstream)
-        # No table asks for more than 0.3 of a track, or a layout by halves could not carry it.
+        # No table needs more than 0.3 of a track. Otherwise a layout by halves could not carry it.
         work = min(load * tracks * shares[i] / sum(shares), 0.3) * period
         fixed = dice.uniform(0.1, 0.9)
         tables.append(
@@ -181,7 +181,7 @@ def test_below_full_load_every_job_starts_and_all_data_is_loaded(world: World) -
             assert world.reached[table.name] == min(world.reached[u] for u in table.upstream)
         else:
             assert world.reached[table.name] > 200.0 - (table.period_seconds or 0.0)
-    # Nobody starves: a wait is at most a promise, and a few of the longest periods.
+    # No table starves: a wait is at most a promise, and a few of the longest periods.
     assert world.longest_wait <= 60.0 + 5 * 20.0
 
 

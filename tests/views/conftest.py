@@ -1,4 +1,4 @@
-"""Tests are no package: Python has to be told where their neighbours are."""
+"""Makes the modules beside the tests importable: the tests are no package."""
 
 import sys
 from pathlib import Path

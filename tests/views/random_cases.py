@@ -1,17 +1,16 @@
 """Which queries, over which data and through which changes, should a view survive?
 
 A seed makes a case: tables of tiny domains with many NULLs and duplicates, a query in Spark SQL
-(most are flat, some are nested four levels deep), and a few changes of the tables. A case carries
-no expected rows: the oracle is the query itself, run again after each change. So all that matters
-is that
+(most are flat, some are nested four levels deep), and a few changes of the tables. A case has no
+expected rows: the oracle is the query itself, run again after each change. The only condition is
+that
 
     the rows of a query, as a bag, are a function of its tables, the same one in Spark and DuckDB
 
-(after sqlglot has carried the query over). That is why some of SQL is missing here, on purpose.
-Left out because the two engines or sqlglot's translation disagree: division, casts of decimals to
-integers or strings, `percentile`, LATERAL VIEW OUTER, lists of nothing, grouping sets over no rows.
-Left out because rows would depend on luck: ties in ordered functions, and sums of fractions as
-keys.
+(after sqlglot has translated the query). So the cases leave out some of SQL on purpose. The two
+engines or sqlglot's translation disagree on division, casts of decimals to integers or strings,
+`percentile`, LATERAL VIEW OUTER, lists of nothing, and grouping sets over no rows. The rows would
+depend on luck for ties in ordered functions, and for sums of fractions as keys.
 
 `python tests/views/random_cases.py 17 [top_k]` prints a case.
 """
@@ -26,14 +25,14 @@ from random_queries import OPERATORS, make_query
 from random_relations import relations_of
 from random_tables import Delta, Row, literal, make_changes, make_rows, make_tables
 
-# Many small cases find more than a few large ones in the same time; some have to be large, because
-# rules also go wrong on top of each other.
+# Many small cases find more errors than a few large ones in the same time. Some cases must be
+# large, because rules also go wrong in combination.
 _DEPTHS = (*[1] * 11, *[2] * 6, 3, 3, 4, 4)
 
 
 @dataclass(frozen=True)
 class Case:
-    """A query, the tables that it reads, and what happens to them."""
+    """A query, the tables that it reads, and the changes of these tables."""
 
     seed: int
     tables: Mapping[str, Mapping[str, str]]
@@ -49,7 +48,7 @@ class Case:
 
 
 def case(seed: int, only: str | None = None) -> Case:
-    """The case of that seed; with `only`, the one of `OPERATORS` on top of little else."""
+    """The case of that seed; with `only`, this one of `OPERATORS` on top of little else."""
     if only is not None and only not in OPERATORS:
         raise ValueError(f'"{only}" is not an operator; choose one of {", ".join(OPERATORS)}')
     dice = Random(seed)
@@ -74,7 +73,7 @@ def states(case: Case) -> Iterator[dict[str, list[Row]]]:
 
 
 def describe(case: Case) -> str:
-    """The whole case as text, and how to see it again."""
+    """The whole case as text, with the command that shows it again."""
     lines = [f"case {case.seed}" + (f", only {case.only}" if case.only else "")]
     for table, columns in case.tables.items():
         names = ", ".join(f"{name} {type_}" for name, type_ in columns.items())
@@ -109,7 +108,7 @@ _CLAUSE = re.compile(
 
 
 def _broken_into_lines(query: str) -> list[str]:
-    """The same text, a clause per line, each as far to the right as it is deep in parentheses."""
+    """The same text with a clause per line, indented by its depth in parentheses."""
     lines, depth = [], 0
     for line in _CLAUSE.sub("\n", query).split("\n"):
         lines.append("  " * depth + line)

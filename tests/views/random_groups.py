@@ -59,7 +59,7 @@ def measures(writer: Writer, terms: Sequence[Term], special: str, grouped: bool)
 def _having(
     writer: Writer, query: Relation, terms: Sequence[Term], aliases: Sequence[Term]
 ) -> Relation:
-    """Only some groups: by an aggregate of the terms, or by one that is selected under an alias."""
+    """A condition on groups, by an aggregate of the terms or by the alias of a selected one."""
     named = [term for term in aliases if term.is_sortable]
     if named and writer.chance(0.4):
         condition = writer.condition(named)
@@ -72,7 +72,7 @@ def _having(
 
 
 def _after(writer: Writer, term: Term, made: Sequence[Term]) -> Term:
-    """Something computed from finished aggregates."""
+    """A value computed from finished aggregates."""
     if term.type != "bigint":
         return replace(term, sql=f"CASE WHEN count(*) > 1 THEN {term.sql} END")
     whole = [each.sql for each in made if each.type == "bigint"]
@@ -95,7 +95,7 @@ def grouping(writer: Writer, depth: int, word: str) -> Relation:
     inner = writer.select(
         [*keys, *others[:2]], below.sql, below.size + 1, writer.where(below.terms)
     )
-    # Without a row that is always there, the grand total of no rows is a row in DuckDB alone.
+    # The grand total of no rows is a row in DuckDB alone, so one row is always there.
     row = ", ".join(writer.value_or_null(term.type) for term in inner.terms)
     origin = writer.named(replace(inner, sql=f"({inner.sql} UNION ALL SELECT {row})"))
     names = [term.sql for term in origin.terms[: len(keys)]]
@@ -121,13 +121,13 @@ def grouping(writer: Writer, depth: int, word: str) -> Relation:
 def set_operation(writer: Writer, depth: int, word: str) -> Relation:
     below = writer.below(depth - 1)
     first = writer.named(below)
-    # Strangers seldom have rows in common: often the same rows again, and some of them.
+    # Unrelated queries seldom share rows, so the second branch often selects some of the same rows.
     again = len(below.sql) < 300 and writer.chance(0.4) and not writer.wanted
     second = writer.named(below) if again else writer.source(depth - 1)
     every = word == "UNION ALL"
     usable = [term for term in first.terms if term.is_key or (every and term.type != "array")]
     types = {term.type for term in second.terms}
-    # Of the few values of one column, often all are excepted.
+    # EXCEPT on one column with few values often removes every row.
     least = 2 if "EXCEPT" in word else 1
     items = writer.some([term for term in usable if term.type in types] or usable, least, 3)
     items = items or [Term("1", "int")]
@@ -160,7 +160,7 @@ def _with_branch(
 
 
 def _like(writer: Writer, wanted: Term, terms: Sequence[Term], inexact: bool) -> Term:
-    """Something of those terms that can stand under that column."""
+    """An expression over those terms that fits the type of that column."""
     same = [t for t in terms if t.type == wanted.type and (inexact or t.exact)]
     near = [t for t in terms if comparable(t, wanted) and "decimal" not in (t.type, wanted.type)]
     namesakes = [t for t in same if bare(t).sql == bare(wanted).sql]

@@ -1,4 +1,4 @@
-"""Which queries bring rows together with other rows? Joins, and subqueries in conditions."""
+"""Which queries combine rows with other rows? Joins, and subqueries in conditions."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -47,7 +47,7 @@ def using_join(writer: Writer, depth: int) -> Relation:
     left, right = writer.named(one), writer.named(other)
     kind = writer.dice.choice(("JOIN", "JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL OUTER JOIN"))
     sql = f"{left.sql} {kind} {right.sql} USING ({', '.join(term.sql for term in shared)})"
-    # The shared columns without a table: each is then the one that is not NULL.
+    # A shared column without a table name is the value of the side that is not NULL.
     hidden = {term.sql for term in shared}
     terms = [t for t in (*left.terms, *right.terms) if bare(t).sql not in hidden]
     size = max(left.size * right.size // 3, left.size, right.size)
@@ -157,7 +157,7 @@ def scalar_subquery(writer: Writer, depth: int, correlated: bool = False) -> Rel
 
 
 def few_ask(writer: Writer, depth: int) -> Relation:
-    """A correlated subquery that only the few rows ask which a condition leaves of a table."""
+    """A correlated subquery, evaluated for the few rows of a table that pass a condition."""
     table = writer.dice.choice(writer.tables)
     few, rows = writer.named(table), writer.source(depth - 1)
     term = writer.dice.choice([each for each in few.terms if each.type in ("int", "string")])
@@ -207,7 +207,7 @@ def _scalar(writer: Writer, outer: Sequence[Term], depth: int, correlated: bool)
     if writer.chance(0.3):
         conditions.append(writer.condition(inner.terms))
     made = writer.aggregate(inner.terms, exact=True, plain=True)
-    # Over no rows, a count alone is not NULL.
+    # Over no rows, only a count is not NULL.
     made = writer.counted(inner.terms) if correlated and writer.chance(0.3) else made
     rest = f" WHERE {' AND '.join(conditions)}" if conditions else ""
     return replace(made, sql=f"(SELECT {made.sql} FROM {inner.sql}{rest})")

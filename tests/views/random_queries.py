@@ -1,7 +1,7 @@
 """Which queries should a view survive?
 
-One operator on top, any others below it. Here are those that look at each row alone, and those that
-only nest; joins, groups and windows have files of their own.
+One operator is on top, with any others below it. This module holds the operators that work on
+single rows, and those that only nest; joins, groups and windows have files of their own.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,8 +19,8 @@ from random_windows import WINDOWS
 def make_query(
     dice: Random, tables: Sequence[Relation], depth: int, operator: str | None = None
 ) -> str:
-    """A query over the tables, nested so deep; with that operator on top, or with any."""
-    # Every block is read and run some ten times over: by far most of what a case costs.
+    """A query over the tables, nested to this depth, with this operator or any operator on top."""
+    # Every block is read and run some ten times over, and this is most of the cost of a case.
     writer = Writer(dice, tables, blocks=depth, operators=OPERATORS)
     return writer.block(depth, operator).sql
 
@@ -101,7 +101,7 @@ def explode(writer: Writer, depth: int, column: bool) -> Relation:
     return writer.select([*writer.outputs(below.terms, 1, 3), element], sql, size, rest)
 
 
-# A seed rolls dice for a place in here: in another order, all seeds make other cases.
+# A seed picks positions in this mapping: another order would change the cases of all seeds.
 OPERATORS: Mapping[str, Operator] = {
     "filter": filter_rows,
     "project": project,

@@ -1,8 +1,9 @@
 """Where do the rows of a query come from?
 
-From tables, common table expressions, rows that the query spells out, and other queries, each under
-a name, and some of them joined. A `Writer` writes one query: a block of SELECT for each operator,
-over blocks and tables. It is given the operators, which write their blocks with it.
+They come from tables, common table expressions, rows in the query's text, and other queries. Each
+source has a name, and some sources are joined. A `Writer` writes one query: one SELECT block for
+each operator, over blocks and tables. The caller supplies the operators, which write their blocks
+with it.
 """
 
 import re
@@ -19,7 +20,7 @@ _MOST_JOINED = 4_000
 
 @dataclass(frozen=True)
 class Relation:
-    """SQL that makes rows, the terms that others may use about them, and roughly how many."""
+    """SQL that makes rows, the terms that a query may use about them, and roughly how many."""
 
     sql: str
     terms: tuple[Term, ...]
@@ -76,14 +77,14 @@ class Writer(TermWriter):
                 operator = "explode_array"
         return self.operators[operator](self, max(depth, 1))
 
-    # --- where rows come from
+    # --- sources of rows
 
     def source(self, depth: int) -> Relation:
-        """A table, or something nested, under a new alias."""
+        """A table or a nested query, under a new alias."""
         return self.named(self.below(depth))
 
     def below(self, depth: int) -> Relation:
-        """A table, or something nested, without an alias."""
+        """A table or a nested query, without an alias."""
         if self.wanted:
             return self.wanted.pop()
         if depth > 0 and self.blocks > 0 and self.chance(0.8):
@@ -93,7 +94,7 @@ class Writer(TermWriter):
         return self.leaf()
 
     def source_with(self, depth: int, fits: Callable[[Term], bool], least: int = 1) -> Relation:
-        """A source with so many terms that fit; every table has two keys."""
+        """A source with at least this many terms that fit; every table has two keys."""
         source = self.source(depth)
         if sum(map(fits, source.terms)) >= least:
             return source
@@ -115,7 +116,7 @@ class Writer(TermWriter):
         return Relation(f"(VALUES {', '.join(rows)})", terms, len(rows), spelled=True)
 
     def named(self, relation: Relation) -> Relation:
-        # A table without an alias is used once at most, so that an inner one never hides an outer.
+        # Use a table without an alias once at most, so that an inner one never hides an outer one.
         if relation.sql in self.unaliased and self.chance(0.25):
             self.unaliased.remove(relation.sql)
             alias, sql = relation.sql, relation.sql
@@ -129,7 +130,7 @@ class Writer(TermWriter):
     # --- joins
 
     def partner(self, left: Relation, depth: int) -> Relation:
-        """Something to join with, not so large that the result would be huge."""
+        """A relation to join with, small enough to keep the result small."""
         if not self.wanted and self.chance(0.05):
             return self.named(self.spelled_out())
         right = self.source(depth if self.chance(0.3) else min(depth, 1))
@@ -140,7 +141,7 @@ class Writer(TermWriter):
         return self.named(smallest if fits else self.spelled_out())
 
     def equality(self, left: Sequence[Term], right: Sequence[Term]) -> str:
-        """A condition that makes a join an equi-join; any condition where there is none."""
+        """A condition that makes a join an equi-join; any condition if no columns match."""
         pairs = [(one, other) for one in left for other in right if comparable(one, other)]
         if not pairs:
             return self.condition([*left, *right])
@@ -148,8 +149,8 @@ class Writer(TermWriter):
         return f"{one.sql} {'<=>' if self.chance(0.08) else '='} {other.sql}"
 
     def pair(self, pairs: Sequence[tuple[Term, Term]]) -> tuple[Term, Term]:
-        """One of those pairs, rather one whose values often meet."""
-        # Booleans join everything with half of everything, and few decimals or sums are small
+        """One of those pairs, preferably one whose values often meet."""
+        # A boolean joins every row with half of all rows. Decimals and sums are seldom small
         # integers.
         likely = [
             pair
@@ -181,7 +182,7 @@ class Writer(TermWriter):
     # --- clauses
 
     def origin(self, depth: int) -> Relation:
-        """What follows FROM: one source, or some joined."""
+        """The text after FROM: one source, or several joined sources."""
         relation = self.source(depth)
         while self.chance(0.3):
             kind = self.dice.choice(("JOIN", "JOIN", "LEFT JOIN", "FULL OUTER JOIN"))
@@ -194,7 +195,7 @@ class Writer(TermWriter):
     def select(
         self, items: Sequence[Term], origin: str, size: int, rest: str = "", how: str = ""
     ) -> Relation:
-        """SELECT, with a name for each item: often its own, as people do."""
+        """SELECT, with a name for each item: often the column's own name, as people write it."""
         names: list[str] = []
         for item in items:
             own = re.fullmatch(r"(?:\w+\.)?([a-z]\w*)", item.sql)

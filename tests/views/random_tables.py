@@ -1,8 +1,8 @@
-"""Which rows do the tables of a case hold, and what happens to them?
+"""Which rows do the tables of a case hold, and how do they change?
 
-Tables have tiny domains, so that rows meet: many NULLs, many duplicates, now and then no row at
-all. A change is drawn with the rows that it finds: it takes away what is there, and brings what is
-new, what was there before, or nearly that. Tables are emptied and filled again.
+Tables have tiny domains, so that rows match: many NULLs, many duplicates, sometimes no rows at all.
+Each change depends on the current rows: it deletes some of them, and inserts new rows, old rows, or
+rows that are nearly the same. Tables are emptied and filled again.
 """
 
 import re
@@ -33,7 +33,7 @@ VALUES: Mapping[str, tuple[Any, ...]] = {
     "array": ((), (1,), (1, 1), (2, None), (None,), (-1, 0, 3)),
 }
 _COLUMNS: Mapping[str, str] = {
-    # The same names in all tables, so that a query that forgets which one it means goes wrong.
+    # The same names in all tables, so that a compiler error in qualifying a name shows.
     "k": "int",
     "a": "int",
     "b": "bigint",
@@ -54,7 +54,7 @@ _CHANGES = (2, 2, 2, 3, 3)
 def make_tables(dice: Random, with_array: bool) -> dict[str, dict[str, str]]:
     tables: dict[str, dict[str, str]] = {}
     for table in ("r", "t", "u")[: dice.choice((2, 3))]:
-        # Two columns at least can be grouped by, and all tables have the first.
+        # At least two columns can be grouped by, and all tables have the first.
         names = ["k", *dice.sample("abdswefx", dice.choice((1, 1, 2, 2, 3, 4)))]
         if names[1:] == ["x"]:
             names[1] = "a"
@@ -69,7 +69,7 @@ def make_value(dice: Random, type_: str, null_share: float = 0.2) -> Any:
 
 
 def _row(dice: Random, types: Sequence[str], like: Sequence[Row] = ()) -> Row:
-    """A row that is new, or a copy of one of `like`, or nearly one."""
+    """A new row, a copy of one of `like`, or nearly a copy."""
     luck = dice.random()
     if like and luck < 0.2:
         return dice.choice(like)
@@ -111,7 +111,7 @@ def literal(value: Any, type_: str) -> str:
 
 @dataclass(frozen=True)
 class Delta:
-    """What a change does to one table: first `deleted` rows go, one copy each, then others come."""
+    """The change of one table: first one copy of each `deleted` row goes, then others come."""
 
     deleted: list[Row]
     inserted: list[Row]
@@ -152,7 +152,7 @@ def _clear_group(dice: Random, types: Sequence[str], rows: Sequence[Row]) -> Del
 
 def _update(dice: Random, types: Sequence[str], rows: Sequence[Row]) -> Delta:
     deleted = dice.sample(rows, dice.randint(0, min(len(rows), 5)))
-    # Now and then an update that updates nothing.
+    # Sometimes an update changes nothing.
     inserted = [row if dice.random() < 0.1 else _updated(dice, types, row) for row in deleted]
     return Delta(deleted, inserted)
 
@@ -161,7 +161,7 @@ _KINDS = (*[_mix] * 4, *[_update] * 4, *[_insert] * 2, *[_delete] * 2, *[_clear_
 
 
 def _touched(dice: Random, tables: Sequence[str], read: Sequence[str]) -> list[str]:
-    """The tables of a change: mostly one at least that the query reads."""
+    """The tables of a change: usually the query reads at least one of them."""
     touched = dice.sample(tables, dice.choice((1, 1, 2, len(tables))))
     if read and dice.random() < 0.9 and not set(touched) & set(read):
         touched[0] = dice.choice(read)
@@ -190,7 +190,7 @@ def _refill(
     state: Mapping[str, list[Row]],
     before: Mapping[str, list[Row]],
 ) -> dict[str, Delta]:
-    """Empty tables get rows again: some that they had, some that are new."""
+    """Give empty tables rows again: some old rows, some new ones."""
     made = {}
     for table in (table for table in tables if not state[table]):
         old = dice.sample(before[table], dice.randint(0, len(before[table])))

@@ -1,6 +1,6 @@
-"""What can be computed from a row, and from a group of rows?
+"""Which values can a query compute from a row, and from a group of rows?
 
-A term is a column or an expression in Spark SQL, and says what it may be used for, so that no query
+A term is a column or an expression in Spark SQL. Its properties limit its use, so that no query
 depends on luck:
 
     exact   its value does not depend on the order of additions: rows may be sorted by it
@@ -19,7 +19,7 @@ _KEYS = frozenset({"int", "bigint", "decimal", "string", "date", "boolean"})
 
 @dataclass(frozen=True)
 class Term:
-    """A column or expression, and what it may be used for."""
+    """A column or expression, and its permitted uses."""
 
     sql: str
     type: str
@@ -38,7 +38,7 @@ class Term:
 
 def comparable(left: Term, right: Term) -> bool:
     types = {left.type, right.type}
-    # Not a bigint with a decimal: DuckDB sums integers to HUGEINT, which has no decimal to match.
+    # Not a bigint with a decimal: DuckDB sums integers to HUGEINT, and no decimal matches that.
     alike = len(types) == 1 or types in ({"int", "bigint"}, {"int", "decimal"})
     return left.is_key and right.is_key and alike
 
@@ -48,7 +48,7 @@ def bare(term: Term) -> Term:
 
 
 # In a template, {0} is the term, {1} another of its type, {n} a literal of its type, {i} a small
-# integer, and {p} a condition. A result's type is the term's where none is given.
+# integer, and {p} a condition. An empty type means that the result has the term's type.
 _ANY = (("({p})", "boolean"), ("({0} IS NULL)", "boolean"), ("CASE WHEN {p} THEN {0} END", ""))
 _CHOICES = (
     ("coalesce({0}, {n})", ""),
@@ -90,7 +90,7 @@ _TEMPLATES: Mapping[str, tuple[tuple[str, str], ...]] = {
     ),
     "date": (
         *_CHOICES,
-        # The cast, because DuckDB makes a timestamp of it.
+        # The cast is needed, because DuckDB returns a timestamp.
         ("CAST(date_add({0}, 2) AS DATE)", ""),
         ("datediff({0}, DATE '2024-01-04')", "int"),
         ("day({0})", "int"),
@@ -134,7 +134,7 @@ class TermWriter:
         return self.dice.random() < share
 
     def some(self, terms: Sequence[Term], low: int, high: int) -> list[Term]:
-        """Between `low` and `high` different terms, if there are so many."""
+        """Between `low` and `high` different terms, if enough exist."""
         terms = list(terms)
         most = min(high, len(terms))
         return self.dice.sample(terms, self.dice.randint(min(low, most), most))
@@ -151,10 +151,10 @@ class TermWriter:
     # --- expressions
 
     def condition(self, terms: Sequence[Term], simple: bool = False) -> str:
-        """Something that is true, false or unknown about a row."""
+        """A condition that is true, false or unknown for a row."""
         if not simple and self.chance(0.3):
             one, other = self.condition(terms, simple=True), self.condition(terms, simple=True)
-            # Most conditions let most rows pass, or else deep queries would return none.
+            # Most conditions let most rows pass; otherwise deep queries would return none.
             forms = ("({} OR {})", "({} OR {})", "({} AND {})", "NOT ({} AND {})")
             return self.dice.choice(forms).format(one, other)
         usable = [term for term in terms if term.is_sortable]
@@ -183,7 +183,7 @@ class TermWriter:
         )
 
     def expression(self, terms: Sequence[Term], plain: float = 0.0) -> Term:
-        """A term computed from those; a plain one of them with that chance."""
+        """A term computed from those, or, with this chance, a plain one of them."""
         term = self.dice.choice(terms)
         if not term.is_sortable or self.chance(plain):
             return term
@@ -269,7 +269,7 @@ class TermWriter:
         return Term(f"sum(DISTINCT {number.sql})", type_, small=False)
 
     def recompute(self, terms: Sequence[Term], grouped: bool) -> Term:
-        """An aggregate of which nobody knows how to maintain it but to look at the whole group."""
+        """An aggregate that only a look at the whole group can maintain."""
         numbers = [
             term for term in terms if term.exact and term.type in ("int", "bigint", "double")
         ]

@@ -1,7 +1,7 @@
-"""Which queries put rows in an order? Window functions, the best of each group, and LIMIT.
+"""Which queries order their rows? Window functions, the best of each group, and LIMIT.
 
-Where ties would decide about rows, the order is one over all sortable terms: rows that agree on all
-of them are the same row.
+If ties could decide about rows, the order covers all sortable terms. Rows that agree on all of
+them are the same row.
 """
 
 from collections.abc import Mapping, Sequence
@@ -64,7 +64,7 @@ def _rows(writer: Writer, depth: int) -> tuple[Relation, list[Term]]:
 
 
 def _groups(writer: Writer, depth: int) -> tuple[Relation, list[Term]]:
-    """Groups, and an aggregate that only their order asks for."""
+    """Groups, and an aggregate that only their order uses."""
     origin = writer.source_with(depth - 1, lambda term: term.is_key)
     keys = writer.some([term for term in origin.terms if term.is_key], 1, 2)
     made = [writer.aggregate(origin.terms, exact=True) for _ in range(writer.dice.randint(0, 2))]
@@ -112,7 +112,7 @@ def _order(writer: Writer, terms: Sequence[Term]) -> str:
 
 
 def _sort_key(writer: Writer, sql: str) -> str:
-    # What Spark does by itself is NULLS FIRST for ASC, and NULLS LAST for DESC.
+    # Spark's defaults are NULLS FIRST for ASC, and NULLS LAST for DESC.
     how = ("", "", " ASC", " DESC", " DESC", " NULLS LAST", " DESC NULLS FIRST", " ASC NULLS FIRST")
     return sql + writer.dice.choice(how)
 

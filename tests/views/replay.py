@@ -1,7 +1,7 @@
-"""Does a refreshed view hold what its query gives? One random case, step by step.
+"""Does a refreshed view equal its query? One random case, step by step.
 
-`python tests/views/replay.py 17 [top_k]` prints the case, the statements that it was compiled to,
-and the first step after which the view is not what its query gives.
+`python tests/views/replay.py 17 [top_k]` prints the case, its compiled statements, and the first
+step after which the view differs from its query.
 """
 
 import sys
@@ -22,7 +22,7 @@ from warehouse import Row, Warehouse, shared_database
 
 @dataclass(frozen=True)
 class Verdict:
-    """What came of a case: it is fine if it was not refused and nothing went wrong."""
+    """The result of a case: it is fine if the compiler accepts it and all rows are right."""
 
     seed: int
     only: str | None = None
@@ -66,12 +66,12 @@ def judged(seed: int, only: str | None = None) -> Verdict:
 
 
 def all_judged(seeds: range, only: str | None = None) -> list[Verdict]:
-    """The verdicts on some cases: what a process of a pool is asked for."""
+    """The verdicts on some cases: the task of one process of a pool."""
     return [judged(seed, only) for seed in seeds]
 
 
 def _steps(given: Case, warehouse: Warehouse) -> dict[str, Callable[[], None]]:
-    """What happens in a case, one after the other."""
+    """The steps of a case, in order."""
     deltas = [
         {name: (delta.deleted, delta.inserted) for name, delta in change.items()}
         for change in given.changes
@@ -112,13 +112,13 @@ def _written(given: Case) -> Iterator[str]:
 
 
 def replay(seed: int, only: str | None = None) -> Iterator[str]:
-    """Everything that there is to know about a case."""
+    """The full description of a case."""
     given, verdict = case(seed, only), judged(seed, only)
     yield describe(given)
     if verdict.refused:
         yield f"refused: {verdict.refused}"
         return
-    # If it can't even be compiled, the verdict says so.
+    # If the case does not even compile, the verdict says so.
     with suppress(Exception):
         yield from _written(given)
     yield str(verdict) if verdict.is_wrong else "the view is what its query gives, after each step"

@@ -1,4 +1,4 @@
-"""A view over a few rows, told so that it can be read aloud.
+"""A view over a few rows, in a form that reads aloud.
 
     view = View(
         "SELECT shop, count(*) AS sales FROM sales GROUP BY shop",
@@ -7,7 +7,7 @@
     view.insert("sales", ("north", 1))
     assert view.rows == [(None, 1), ("north", 2)]
 
-Every change refreshes the view, which must then be what its query gives when it is run anew.
+Every change refreshes the view, which must then equal a new run of its query.
 """
 
 import re
@@ -33,7 +33,7 @@ class View:
 
     @property
     def rows(self) -> list[Row]:
-        """What a reader sees, in order; NULL comes first."""
+        """The rows that a reader sees, in order; NULL comes first."""
         return self._warehouse.rows()
 
     def change(self, **changes: Delta) -> None:
@@ -60,16 +60,16 @@ def schema(columns: str) -> dict[str, str]:
     >>> schema("k int, amount decimal(12,2)")
     {'k': 'int', 'amount': 'decimal(12,2)'}
     """
-    # Not at the comma inside of `decimal(12,2)`.
+    # Do not split at the comma inside of `decimal(12,2)`.
     pairs = [each.split() for each in re.split(r",\s+", columns)]
     return dict(pairs)
 
 
 def compiled(query: str, **tables: str) -> Compiled:
-    """A view that is not run."""
+    """A compiled view without data."""
     return compile_view(query, {name: schema(columns) for name, columns in tables.items()})
 
 
 def read(statement: Statement) -> dict[str, RelationRead]:
-    """What a statement reads, by name."""
+    """The relations that a statement reads, by name."""
     return {reading.name: reading for reading in statement.reads}

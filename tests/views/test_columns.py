@@ -1,4 +1,4 @@
-"""Columns of queries as `check` sees them: a query that runs is never refused."""
+"""Columns of queries as `check` sees them: it never refuses a query that runs."""
 
 import re
 from pathlib import Path
@@ -14,7 +14,7 @@ PIPELINE = "name: shop\nstorage: storage\nlibraries:\n  - glob:\n      include: 
 
 
 def refused(folder: Path, tables: str, queries: list[str]) -> dict[int, str]:
-    """Which of the queries `check` refuses, each on a line of its own, and what it says."""
+    """The lines of the queries that `check` refuses, with its messages; each query has one line."""
     views = "".join(f"CREATE MATERIALIZED VIEW v{at} AS {q};\n" for at, q in enumerate(queries))
     (folder / "all").mkdir(parents=True, exist_ok=True)
     (folder / "spark-pipeline.yml").write_text(PIPELINE)

@@ -1,4 +1,4 @@
-"""What a view is stored as, which steps a refresh has, and what their statements read."""
+"""The stored form of a view, the steps of a refresh, and the relations that statements read."""
 
 from collections.abc import Iterator
 
@@ -58,7 +58,7 @@ def layout(query: str) -> TableLayout:
 
 
 def hints(statement: Statement) -> dict[str, list[str]]:
-    """Of each relation that is read, which of its rows are enough."""
+    """For each relation that a statement reads: the hints that limit its rows."""
     return {
         name: [
             f"{near.column} among {' or '.join(map('.'.join, near.among))}" for near in reading.near
@@ -78,7 +78,7 @@ def statements(step: Step) -> Iterator[Statement]:
     yield from (each for each in found if each is not None)
 
 
-# What is stored
+# The stored form
 
 
 @pytest.mark.parametrize(
@@ -167,7 +167,7 @@ def test_names_may_be_given() -> None:
             ),
             ["distinct_orders"],
         ),
-        # Two would have one name.
+        # Two columns would have the same name.
         (
             (
                 "SELECT id FROM orders WHERE amount > (SELECT avg(amount) FROM orders)"
@@ -175,7 +175,7 @@ def test_names_may_be_given() -> None:
             ),
             ["orders_total", "orders_total_2"],
         ),
-        # The keys of those who may be missing.
+        # The keys of the side whose rows may be missing.
         (
             "SELECT c.id FROM customers c LEFT JOIN orders o ON c.id = customer",
             ["orders_by_customer"],
@@ -251,7 +251,7 @@ def test_a_refresh_says_what_it_is_for_and_is_made_once() -> None:
         *[("max(price)", True), ("min(price) + count(price)", True)],
         *[("sum(price)", False), ("avg(price)", False), ("count(DISTINCT id)", False)],
         *[("sum(amount * price)", False), ("sum(CAST(price AS DECIMAL(10,2)))", True)],
-        # One that is not carried is enough.
+        # One aggregate without maintained state is enough.
         ("sum(amount) + sum(price)", False),
     ],
 )
@@ -268,7 +268,7 @@ def test_exact_sums_are_carried_and_others_recomputed(measure: str, is_carried: 
     assert any(name.startswith("__springhouse") for name in step.layout.hidden) == is_carried
 
 
-# What is read
+# The relations that statements read
 
 
 def test_a_join_of_two_reads_what_is_near_the_change_of_the_other() -> None:

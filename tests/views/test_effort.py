@@ -1,4 +1,4 @@
-"""How much work statements are, from the statements and numbers of rows alone."""
+"""How much work are statements? From the statements and numbers of rows alone."""
 
 from springhouse.views.compile import compile_view
 from springhouse.views.effort import Effort, effort_of, read_again
@@ -28,6 +28,6 @@ def test_a_hidden_table_is_read_for_again() -> None:
     average = "(SELECT avg(amount) FROM sales WHERE shop = s.shop)"
     # Averages, then sales and averages: all sales twice, as the plain query does.
     assert again(f"SELECT * FROM sales s WHERE amount > {average}", {"sales": 1e6}) == 0.0
-    # Shops again, for the averages of those only that are asked for.
+    # Shops again, only for the averages that the query needs.
     query = f"SELECT * FROM sales s, shops WHERE id = 7 AND shop = id AND amount > {average}"
     assert again(query, {"sales": 0, "shops": 1e6}) == 1.0

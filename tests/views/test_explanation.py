@@ -1,4 +1,4 @@
-"""What `explain` tells about a compiled view: plain data, made from the statements that run."""
+"""The report of `explain` about a compiled view: plain data from the statements that run."""
 
 from typing import Any
 

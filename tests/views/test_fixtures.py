@@ -1,6 +1,6 @@
 """What delta SQL does each kind of query compile to, and does it keep the view up to date?
 
-Each file in `fixtures/` is one example, in sections that a line `---- name` begins:
+Each file in `fixtures/` is one example. A line `---- name` begins a section:
 
     ---- tables    CREATE TABLE and INSERT statements
     ---- query     the view's query
@@ -10,9 +10,8 @@ Each file in `fixtures/` is one example, in sections that a line `---- name` beg
     ---- delta     the statements of the refresh; left out if they are the same as before
     ---- rows      the view's rows after the refresh
 
-The test runs a file in DuckDB. It compares the SQL and the rows with those in the file, and the
-rows with those that the query gives when it is run anew. `REWRITE=1` writes what the compiler gives
-now into the files.
+The test runs a file in DuckDB. It compares the SQL and the rows with the file, and the rows with a
+new run of the query. `REWRITE=1` writes the compiler's current output into the files.
 """
 
 import os
@@ -64,7 +63,7 @@ def written(title: str, sections: list[Section]) -> str:
 
 
 def replayed(sections: list[Section]) -> Iterator[Section]:
-    """The sections of a file as the compiler and the database give them now."""
+    """The sections of a file with the current output of the compiler and the database."""
     (_, tables), (_, query), *_ = sections
     yield "tables", tables
     yield "query", query
@@ -114,7 +113,7 @@ def _applied(database: duckdb.DuckDBPyConnection, change: str) -> dict[str, Delt
 
 
 def _statements(step: Step) -> Iterator[tuple[str, Statement]]:
-    """The statements of a refresh, and what they are called."""
+    """The statements of a refresh, with their names."""
     match step:
         case Keyed():
             if step.merge is not None:

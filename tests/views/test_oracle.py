@@ -1,7 +1,7 @@
-"""A refreshed view holds what its query gives: random queries, data and changes, in DuckDB.
+"""A refreshed view equals its query: random queries, data and changes, in DuckDB.
 
-Also that every weight is +1 or -1, and that no row is deleted which is not there: the warehouse
-raises otherwise. A failure says how to see it again, alone: `python tests/views/replay.py SEED`.
+Every weight must also be +1 or -1, and a deleted row must exist: the warehouse raises otherwise. A
+failure prints the command that replays it alone: `python tests/views/replay.py SEED`.
 """
 
 import gc
@@ -31,7 +31,7 @@ def pool() -> Iterator[ProcessPoolExecutor]:
         max_workers=os.cpu_count(),
         # Not a fork: DuckDB and Arrow have threads, which do not survive one.
         mp_context=multiprocessing.get_context("spawn"),
-        # A case makes some 100,000 short-lived objects: to look for cycles less often is faster.
+        # A case makes some 100,000 short-lived objects: looking for cycles less often is faster.
         initializer=gc.set_threshold,
         initargs=(100_000,),
     ) as processes:
@@ -48,7 +48,7 @@ def judged(
 
 
 def fail_if_wrong(verdicts: Iterable[Verdict]) -> None:
-    """Tell what is wrong: the first few cases in full, and the seeds of the others."""
+    """Report errors: the first few cases in full, and the seeds of the others."""
     wrong = [verdict for verdict in verdicts if verdict.is_wrong]
     lines = [f"{describe(case(each.seed, each.only))}\n{each}\n" for each in wrong[:SHOWN]]
     lines += [f"also wrong: {[each.seed for each in wrong[SHOWN:]]}"] if wrong[SHOWN:] else []

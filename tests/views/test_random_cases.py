@@ -38,7 +38,7 @@ def trees(cases: list[Case]) -> list[Tree]:
 
 @pytest.fixture(scope="module")
 def database() -> Iterator[duckdb.DuckDBPyConnection]:
-    # One thread: to start more takes longer than these queries do.
+    # One thread: starting more takes longer than these queries do.
     with duckdb.connect(config={"threads": 1}) as connection:
         yield connection
 
@@ -52,7 +52,7 @@ def _in_duckdb(sql: str) -> str:
 
 
 def _answers(database: duckdb.DuckDBPyConnection, of: Case) -> list[Rows]:
-    """What the query returns at first, and after each change."""
+    """The rows of the query at first, and after each change."""
     query = _in_duckdb(of.query)
     answers = []
     for state in states(of):
@@ -81,7 +81,7 @@ def test_an_operator_that_nobody_knows_is_refused() -> None:
 def test_every_case_runs_at_every_state_and_most_have_rows_that_change(
     cases: list[Case], database: duckdb.DuckDBPyConnection
 ) -> None:
-    # That all others run is for the oracle to say.
+    # The oracle checks that all other cases run.
     answers = [_answers(database, each) for each in cases[:150]]
     assert sum(any(every) for every in answers) > 0.7 * len(answers)
     bags = [[sorted(map(repr, rows)) for rows in every] for every in answers]
@@ -178,7 +178,7 @@ def test_a_literal_is_read_back_as_it_was(database: duckdb.DuckDBPyConnection) -
             assert tuple(tuple(v) if isinstance(v, list) else v for v in back) == row
 
 
-# --- what a query has -----------------------------------------------------------------------------
+# --- features of a query --------------------------------------------------------------------------
 
 Present = Callable[[Tree], bool]
 
@@ -336,7 +336,7 @@ PRESENT: dict[str, Present] = {
     "limit": _has(exp.Limit),
     "explode_array": _has(exp.Explode, where=lambda node: isinstance(node.this, exp.Array)),
     "explode_column": _has(exp.Explode, where=lambda node: isinstance(node.this, exp.Column)),
-    # What no operator is named after.
+    # Features without an operator of their name.
     "CASE": _has(exp.Case),
     "CAST": _has(exp.Cast),
     "COALESCE": _has(exp.Coalesce),

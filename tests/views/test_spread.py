@@ -1,4 +1,4 @@
-"""How many rows a change becomes, from the numbers of rows alone."""
+"""Into how many rows does a change turn? From the numbers of rows alone."""
 
 from springhouse.views.compile import compile_view
 from springhouse.views.spread import Spread, spread
@@ -24,7 +24,7 @@ def test_a_changed_row_changes_all_that_refer_to_it() -> None:
 
 def test_no_more_rows_come_and_go_than_the_view_has() -> None:
     assert spread_of(BAG, {"suppliers": 2}, view_rows=1_000) == Spread(made=2 * 100 - 2)
-    # Not known, or none yet: as if nothing was left out.
+    # The number is unknown, or the view is still empty: assume that no row is left out.
     assert spread_of(BAG, {"suppliers": 2}, view_rows=0) == Spread(made=2 * 400 - 2)
 
 

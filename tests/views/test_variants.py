@@ -1,4 +1,4 @@
-"""In which ways a view can be refreshed."""
+"""The ways in which a view can be refreshed."""
 
 import pytest
 
@@ -30,10 +30,10 @@ DRIVERS = {
         "orders",
         "customers",
     },
-    # It keeps the keys of its right side, which would have to move along with that.
+    # The view keeps the keys of its right side, which would have to advance too.
     "SELECT o.id, c.country FROM orders o LEFT JOIN customers c ON o.customer = c.id": set(),
     "SELECT id FROM orders WHERE customer NOT IN (SELECT id FROM customers)": {"orders"},
-    # What was seen before decides what is new.
+    # The earlier rows decide whether a row is new.
     f"SELECT DISTINCT c.country FROM {JOIN}": {"orders", "customers"},
     f"SELECT c.country, percentile(o.amount, 0.5) AS p FROM {JOIN} GROUP BY c.country": set(),
     "SELECT a.id, b.id AS other FROM orders a JOIN orders b ON a.customer = b.customer": set(),
@@ -55,7 +55,7 @@ def test_a_side_of_a_union_drives_alone() -> None:
     assert {name for name in view.inputs if drives_alone(view, name)} == {"orders", "customers"}
     joined = compiled(f"SELECT o.id, c.country FROM {JOIN}")
     assert not any(drives_alone(joined, name) for name in joined.inputs)
-    # What a side is joined with has to be looked at; it drives, but not alone.
+    # A refresh must read the other side of the join: this side can drive, but not alone.
     both = "customers c JOIN others t ON c.country = t.country"
     part = compiled(f"{UNION} (SELECT c.id FROM {both})")
     assert can_drive(part, "customers")

@@ -1,7 +1,7 @@
-"""A warehouse of one view, in DuckDB: the oracle that compiled statements are held against.
+"""A warehouse of one view, in DuckDB: the oracle for compiled statements.
 
 It does with Arrow tables what the lake does with Delta tables: it runs the statements of a refresh
-in their order, and applies what they give. `recomputed` is the view's own query, run anew.
+in their order, and applies their results. `recomputed` is a new run of the view's own query.
 """
 
 import warnings
@@ -37,12 +37,12 @@ Delta = tuple[Sequence[Row], Sequence[Row]]
 
 @lru_cache(maxsize=64)
 def in_duckdb(text: str) -> str:
-    """A statement of Spark's in DuckDB's words."""
+    """A Spark statement, translated into DuckDB's SQL."""
     return _with_double_averages(sqlglot.parse_one(text, read="spark")).sql(dialect="duckdb")
 
 
 def _with_double_averages(query: sqlglot.exp.Expr) -> sqlglot.exp.Expr:
-    """An average of decimals is a double in DuckDB: what is computed from states is one, too."""
+    """DuckDB's averages of decimals are doubles, so make averages from states doubles, too."""
 
     def swap(each: sqlglot.exp.Expr) -> sqlglot.exp.Expr:
         is_average = isinstance(each, sqlglot.exp.Cast) and isinstance(each.this, sqlglot.exp.Div)
@@ -52,11 +52,11 @@ def _with_double_averages(query: sqlglot.exp.Expr) -> sqlglot.exp.Expr:
 
 
 class Database:
-    """A DuckDB. Making one takes longer than most cases do, so warehouses may share it."""
+    """A DuckDB. Creating one takes longer than most cases do, so warehouses may share it."""
 
     def __init__(self) -> None:
         self._connection = duckdb.connect(config={"threads": 1})
-        # The tables are tiny: to think about a plan takes longer than to run any.
+        # The tables are tiny: optimizing a plan takes longer than running it.
         self._connection.execute("PRAGMA disable_optimizer")
         self._registered: dict[str, pa.Table] = {}
 
@@ -67,9 +67,9 @@ class Database:
             self._registered[name] = table
 
     def query(self, text: str) -> pa.Table:
-        """What a query in Spark's SQL gives."""
+        """The result of a query in Spark's SQL."""
         with warnings.catch_warnings():
-            # That it copies the rows is nothing; what it recommends binds each statement twice.
+            # Copying the rows is cheap here; the recommended call binds each statement twice.
             warnings.filterwarnings("ignore", message="Arrow output on a DB-API result")
             return self._connection.execute(in_duckdb(text)).to_arrow_table()
 
@@ -99,8 +99,8 @@ class Warehouse:
         self.compiled = compiled or compile_view(query, schemas)
         self._rows: dict[str, list[Row]] = {name: [] for name in schemas}
         self._tables: dict[str, pa.Table] = {}
-        # Rows that are not near may be left out or left in: all of them are, in turn. Where that
-        # begins depends on the query, so that many cases meet it in every combination.
+        # Statements must work with and without rows that are not near, so refreshes take turns.
+        # The query decides the first turn, so that the cases together cover every combination.
         self._prunes = len(query) % 2 == 0
         self._turn = False
         self._refreshes = 0
@@ -130,7 +130,7 @@ class Warehouse:
             self._refreshes += 1
             variant = synchronous(self.compiled, changed)
             if self._refreshes % 3 == 0:
-                # Now and then by the other way, which must lead to the same state.
+                # Sometimes use the other way, which must lead to the same state.
                 variant = regrouped(self.compiled, changed) or variant
             assert variant.refresh is not None
             for step in variant.refresh.steps:
@@ -146,7 +146,7 @@ class Warehouse:
         return sorted(found, key=lambda row: [(value is not None, value) for value in row])
 
     def recomputed(self) -> "Counter[Row]":
-        """The rows that the view's query gives."""
+        """The rows of the view's query."""
         for name in self._rows:
             self._db.register(name, self._tables[f"after {name}"])
         return bag(_rows(self._db.query(self._query)))
@@ -182,7 +182,7 @@ class Warehouse:
         touched = set(_keys(given, keys))
         stale, kept = touched, old.slice(0, 0)
         if step.merge is not None and step.merge_given is not None:
-            # Both ways must give the same; they are taken in turn.
+            # Both ways must give the same rows; refreshes take turns.
             self._turn = not self._turn
             merge = step.merge if self._turn else step.merge_given
             merged = self._run(merge, stored=old, increments=given)
@@ -240,7 +240,7 @@ class Warehouse:
         return out_of_reach(step.leading, old[step.leading.stored], changed)
 
     def _run(self, statement: Statement, **given: pa.Table) -> pa.Table:
-        """What a statement gives, with its relations in front of it."""
+        """The result of a statement, with its relations in front of it."""
         relations = {each.name: self._relation(each, given) for each in statement.reads}
         for reading in statement.reads:
             table = relations[reading.name]
@@ -279,7 +279,7 @@ def _keys(table: pa.Table, names: Sequence[str]) -> list[Row]:
 
 
 def _only(table: pa.Table, near: Near, others: Mapping[str, pa.Table]) -> pa.Table:
-    """The rows whose column is among the values that others have."""
+    """The rows whose column value occurs in the other relations."""
     wanted = {key for name, source in near.among for key in _keys(others[name], [source])}
     kept = [key in wanted for key in _keys(table, [near.column])]
     return table if all(kept) else table.filter(pa.array(kept, pa.bool_()))
@@ -297,7 +297,7 @@ def _normal(row: Sequence[Any]) -> Row:
 
 def _value(value: Any) -> Any:
     if isinstance(value, Decimal | float):
-        # 1.0, 1.00 and a double that is off in its last digits are one value.
+        # 1.0, 1.00 and a double with an error in its last digits are one value.
         return round(float(value), 7) + 0.0
     if isinstance(value, bool):
         return str(value)
@@ -309,7 +309,7 @@ def _stored(step: Step) -> str:
 
 
 def _arrow(spark: str) -> pa.DataType:
-    """The Arrow type of one of Spark's."""
+    """The Arrow type for a Spark type."""
     plain = {
         "int": pa.int32(),
         "bigint": pa.int64(),

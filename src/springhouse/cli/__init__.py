@@ -1,8 +1,8 @@
-"""How does a person ask for all of this?
+"""How does a person use all of this from a terminal?
 
-One file per command, named after it; `app` puts them together, `screen` says how things look, and
-`options` holds what several commands take. Rooms that bring Arrow and Spark along are imported
-inside the commands that need them, so that `--help` and `check` answer at once.
+Each command has a file of its name. `app` puts the commands together, `screen` prints, and
+`options` has the options that several commands share. A command that needs Arrow and Spark imports
+their rooms itself, so that `--help` and `check` answer at once.
 """
 
 import sys
@@ -13,13 +13,13 @@ from typing import NoReturn
 from springhouse.errors import SpringhouseError, without_secrets
 
 MISTAKE = 1
-"""The exit code for what the user, or the world around the warehouse, has to mend."""
+"""The exit code for a problem of the user, or of the world around the warehouse."""
 BUG = 70
-"""The exit code for what we have to mend (EX_SOFTWARE in sysexits.h)."""
+"""The exit code for a bug of Springhouse (EX_SOFTWARE in sysexits.h)."""
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
-    """Run one command and leave with its exit code; wrong usage is 2."""
+    """Run one command and leave with its exit code, which is 2 after wrong usage."""
     from springhouse.cli.app import app
     from springhouse.cli.screen import print_error
 
@@ -28,7 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     except SpringhouseError as error:
         print_error(error)
         sys.exit(MISTAKE)
-    except Exception:  # noqa: BLE001  it is a bug of ours, and this is the last place to show it
+    except Exception:  # noqa: BLE001  a bug of ours, and this is the last place to show it
         sys.stderr.write(without_secrets(traceback.format_exc()))
         sys.exit(BUG)
     sys.exit(0)

@@ -25,8 +25,8 @@ from springhouse.cli.log_output import LogLevel, write_log
 app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
-    rich_markup_mode=None,  # Help and usage errors without boxes: they wrap and grep better.
-    # A traceback is for a bug of ours, and plain text is what one pastes into a report.
+    rich_markup_mode=None,  # Help and usage errors without boxes are easier to wrap and grep.
+    # A bug of ours shows a traceback, as plain text that one can paste into a report.
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["--help", "-h"]},
 )

@@ -7,8 +7,8 @@ from springhouse.cli.screen import count_text, show
 
 def check(project: ProjectFolder = None) -> None:
     """Read the project and print everything that is wrong with it."""
-    # In the same way as `run`, so that the two agree. Spark starts only if a file of the project
-    # uses it while it is loaded.
+    # Open the warehouse as `run` does, so that both find the same errors. Spark starts only if a
+    # file of the project uses it while it is loaded.
     with open_warehouse(project) as warehouse:
         declared, unkeepable = warehouse.project, warehouse.unkeepable_promises()
     counts = [

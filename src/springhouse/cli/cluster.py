@@ -104,7 +104,7 @@ def _head(report: "ClusterReport") -> Text:
 
 
 def nodes_table(report: "ClusterReport") -> Table:
-    """One row per node; a node that does not answer has only a name."""
+    """One row per node; of a node that does not answer, only the name."""
     words = ("node", "role", ">term", ">version", ">units", "last quorum")
     rows = table(*words, ">cpu", ">memory", ">tracks", ">backlog")
     for each in report.nodes:
@@ -137,7 +137,7 @@ def _role(report: "ClusterReport", each: "NodeReport") -> str:
 
 
 def units_table(report: "ClusterReport") -> Table:
-    """The owner of each unit, in the newest state that a node has applied."""
+    """The owner of each unit, in the newest state that any node has applied."""
     rows = table("unit", "owner", ">offset")
     for unit, assignment in sorted(report.newest.assignments.items()):
         owner = (

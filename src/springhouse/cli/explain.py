@@ -56,7 +56,7 @@ def query_part(query: str) -> Iterator[RenderableType]:
 
 
 def refresh_part(refresh: "RefreshExplanation") -> Iterator[RenderableType]:
-    """The steps of a refresh after a change of all inputs."""
+    """The steps of a refresh after all inputs have changed."""
     yield Text(f"A refresh after a change of {', '.join(refresh.changed) or 'nothing'}:")
     for number, step in enumerate(refresh.steps, 1):
         hidden = "the hidden table " if step.hidden else ""
@@ -67,7 +67,7 @@ def refresh_part(refresh: "RefreshExplanation") -> Iterator[RenderableType]:
 
 
 def _statements(step: "StepExplanation") -> Iterator[RenderableType]:
-    """The statements of a step that usually run, and the names of the others."""
+    """The statements of a step that usually run; of the other statements, only the names."""
     for statement in step.statements:
         if not statement.usual:
             continue
@@ -94,11 +94,11 @@ def _relations_table(statement: "StatementExplanation") -> Table:
 
 
 def _highlighted(sql: str) -> Text:
-    """SQL in colours, where there are colours."""
-    # It loads Pygments, which all other commands can do without.
+    """SQL in colours, if the screen has colours."""
+    # This loads Pygments, which no other command needs.
     from rich.syntax import Syntax
 
-    # As a text that wraps: a panel of code would cut off lines that are too long for the screen.
+    # A text wraps; a panel of code would cut off lines that are too long for the screen.
     text = Syntax("", "sql", theme="ansi_dark", background_color="default").highlight(sql)
     text.rstrip()
     text.no_wrap, text.overflow = False, "fold"
@@ -106,7 +106,7 @@ def _highlighted(sql: str) -> Text:
 
 
 def facts_table(explained: "TableExplanation | ViewExplanation", now: Instant) -> Table:
-    """The known facts, one per row; a fact that says nothing is left out."""
+    """The known facts, one per row, without the empty ones."""
     shown = Table.grid(padding=(0, 2, 0, 0))
     shown.add_column(style="dim", no_wrap=True)
     shown.add_column(overflow="fold")
@@ -143,7 +143,7 @@ def _view_facts(view: "ViewExplanation") -> _Facts:
 
 
 def _possible(view: "ViewExplanation") -> str:
-    """Which refreshes the view can have, and if not all, why."""
+    """The kinds of refresh that are possible for the view, and the reason if some are not."""
     if view.why_not is None:
         promised = view.refresh == "incremental"
         return "as promised" if promised else "incremental where that is cheaper than full"
@@ -184,14 +184,14 @@ def _table_facts(table: "TableExplanation") -> _Facts:
 
 
 def _shared_pass(shared: "SharedPass") -> str:
-    """The tables that get their rows in the same pass, where their offsets agree."""
+    """The tables that one pass fills together, if their offsets agree."""
     if shared.why_not:
         return f"by itself, because {shared.why_not}"
     return f"over {shared.source}, with {', '.join(shared.tables)} where they stand together"
 
 
 def _activities(activities: "Mapping[str, ActivityRecord]") -> Iterator[str]:
-    """What each activity did in the last refresh."""
+    """The work of each activity in the last refresh."""
     for name, did in activities.items():
         rows = f"{did.rows_in:,} rows in, {did.rows_out:,} out"
         waited = f", at most {count_text(did.most_waiting_packs, 'pack')} waited"

@@ -1,7 +1,7 @@
-"""`springhouse init NAME`: what does a project look like?
+"""`springhouse init NAME`: how does a project begin?
 
-The files of the new project are in `template/`, as they will stand there: a small shop that runs at
-once. Only the project's name is filled in.
+`template/` has the files of the new project as they are: a small shop that runs at once. The
+command only fills in the name of the project.
 """
 
 import re

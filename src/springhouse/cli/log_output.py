@@ -1,7 +1,7 @@
 """Where does the log of a command go?
 
-To stderr, one line per record. Without `--log-level` nothing is written, except by `springhouse
-node`, which always logs what its cluster does.
+To stderr, one line per record. Without `--log-level` no command writes a log, except `springhouse
+node`, which always logs the events of its cluster.
 """
 
 import logging
@@ -27,7 +27,7 @@ def write_log(level: LogLevel) -> None:
 
 
 def write_cluster_log() -> None:
-    """Write what the cluster logs, unless `--log-level` chose a level before."""
+    """Write the cluster's log, unless `--log-level` already chose a level."""
     _write_to_stderr()
     if logging.getLogger("springhouse").level == logging.NOTSET:
         logging.getLogger("springhouse.cluster").setLevel(logging.INFO)

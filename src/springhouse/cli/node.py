@@ -53,10 +53,10 @@ def node(
     running = ClusterMember(members, options)
     given = {**options.given, NODE_NAME.key: name}
     others = ", ".join(f"{peer} at {at}" for peer, at in members.peers.items()) or "no other node"
-    # After the first signal the node hands its units over; the second ends its warehouse.
+    # The first signal makes the node hand over its units; the second ends its warehouse.
     with running.joined(), stopped_by_signals(running.stop):
         _say(f"{name} of {members.cluster} listens on {members.listen}; with it: {others}")
-        # Imported only now: it loads Arrow and Spark, and the vote must not wait for that.
+        # Imported late: this loads Arrow and Spark, and the vote must not wait for them.
         from springhouse.warehouse import Warehouse
 
         permits = running.permits

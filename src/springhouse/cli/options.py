@@ -1,4 +1,4 @@
-"""What do several commands take: which project, which settings, JSON or not, how long?"""
+"""Which options do several commands share: project, settings, JSON, durations?"""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -69,7 +69,7 @@ def open_warehouse(
 
 
 def parse_settings(texts: Sequence[str] | None) -> dict[str, str]:
-    """The settings of all `-c key=value`; the last one of a key counts."""
+    """The settings of all `-c key=value`; the last value of a key counts."""
     from springhouse.project.declarations.declaration import Place
     from springhouse.project.settings import check_setting
 
@@ -86,7 +86,7 @@ def parse_settings(texts: Sequence[str] | None) -> dict[str, str]:
 
 
 def parse_duration(text: str) -> Seconds:
-    """The seconds of a duration as people write it; anything else is wrong usage."""
+    """The seconds of a duration as people write it; any other text is wrong usage."""
     from springhouse.project.declarations.durations import duration_seconds
 
     try:

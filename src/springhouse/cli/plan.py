@@ -32,7 +32,7 @@ def plan(project: ProjectFolder = None, as_json: Json = False) -> None:
 
 
 def warn_unkeepable(findings: Sequence["UnkeepablePromise"]) -> None:
-    """Name each promise that can't be kept, and the one that could be."""
+    """Name each promise that can't be kept, and the shortest one that could be."""
     for each in findings:
         could = "no bound could be kept"
         if each.possible_seconds is not None:
@@ -42,7 +42,7 @@ def warn_unkeepable(findings: Sequence["UnkeepablePromise"]) -> None:
 
 
 def plan_table(planned: Sequence["PlannedRefresh"]) -> Table:
-    """The refreshes, first one first."""
+    """The planned refreshes, in their order."""
     shown = table(
         ">", "table", ">starts", ">cost", "decided by", "tracks", "way", "reads", "reason"
     )
@@ -63,7 +63,7 @@ def plan_table(planned: Sequence["PlannedRefresh"]) -> Table:
 
 
 def plan_details(planned: "PlannedRefresh") -> Iterator[Text]:
-    """What the planner says of a view: what it will reflect, which promise asks, other ways."""
+    """The planner's remarks on a view: what it will reflect, its promises, and other ways."""
     if not planned.reaches:
         return
     reaches = ", ".join(

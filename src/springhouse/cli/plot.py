@@ -1,7 +1,7 @@
 """How does a command draw curves into a file?
 
-It writes SVG itself, and PNG with matplotlib, if that is installed. It refuses an unusable file
-before the work begins.
+It writes SVG itself, and PNG with matplotlib, if matplotlib is installed. It refuses an unusable
+file before the work begins.
 """
 
 from importlib import import_module
@@ -24,7 +24,7 @@ Plot = Annotated[
 
 
 def validate_plot(file: Path | None) -> None:
-    """Refuse an unusable file before hours of pretend time have passed."""
+    """Refuse an unusable file now, and not after a long simulation."""
     if file is None:
         return
     if file.suffix not in (".svg", ".png"):
@@ -36,7 +36,7 @@ def validate_plot(file: Path | None) -> None:
 
 
 def draw(file: Path, title: str, across: str, up: str, curves: "Mapping[str, Curve]") -> None:
-    """Draw curves with their names."""
+    """Draw the named curves."""
     from springhouse.simulate.chart import line_chart
 
     if file.suffix == ".svg":

@@ -1,8 +1,8 @@
-"""What is there to see while a warehouse runs?
+"""What does a running warehouse show?
 
-`Progress` is what the events so far add up to; everything else here turns it, and the status of the
-tables, into text. A terminal shows a picture that is drawn again and again, a pipe gets a line per
-refresh; both use the same lines.
+`Progress` adds up the events so far. The functions turn `Progress` and the status of the tables
+into text. A terminal shows a picture that is drawn again and again; a pipe gets a line per refresh.
+Both use the same lines.
 """
 
 from collections import deque
@@ -35,7 +35,7 @@ STARTING = "starting Spark …"
 
 @dataclass
 class Progress:
-    """What has happened since `began`; `tables` are the names of the base tables."""
+    """Everything that has happened since `began`; `tables` are the names of the base tables."""
 
     began: Instant
     tables: frozenset[str]
@@ -49,7 +49,7 @@ class Progress:
     over: bool = False
 
     def take(self, event: Event, now: Instant) -> Text | None:
-        """Take an event in; the line that tells it, if it is worth one."""
+        """Add an event; returns its line, or None if the event is not worth a line."""
         match event:
             case Started():
                 self.running[event.table] = now
@@ -76,7 +76,7 @@ class Progress:
 
 
 def event_line(event: Event, now: Instant) -> Text | None:
-    """One event as `12:03:07 orders +120 rows 0.41 s`; None if nothing came of it."""
+    """One event as `12:03:07 orders +120 rows 0.41 s`; None if it changed nothing."""
     at = (f"{clock_text(now)} ", "dim")
     match event:
         case SparkNeeded():
@@ -117,26 +117,26 @@ def _changes(done: "Done") -> str:
 def picture(
     name: str, progress: Progress, tables: Sequence["TableStatus"], now: Instant
 ) -> RenderableType:
-    """Everything at a glance: totals, a row per table, the last events."""
+    """The whole picture: totals, a row per table, the last events."""
     now_and_before = Group(
         live_table(tables, now, progress.running), "", *map(_cut, progress.last_lines), ""
     )
     if progress.over:
-        return now_and_before  # The summary that follows says the rest.
+        return now_and_before  # The summary that follows shows the rest.
     title = Text.assemble((name, "bold"), "  ", (totals_text(progress, now), "dim"))
     foot = Text(progress.stopping or "Ctrl-C to stop", "yellow" if progress.stopping else "dim")
     return Group(title, "", now_and_before, foot)
 
 
 def _cut(line: Text) -> Text:
-    """The line without what does not fit the screen."""
+    """The line, cut to the width of the screen."""
     cut = line.copy()
     cut.no_wrap, cut.overflow = True, "ellipsis"
     return cut
 
 
 def totals_text(progress: Progress, now: Instant) -> str:
-    """What a run came to: `120 rows in, 0 quarantined, 5 refreshes, 0 failures in 12 s`."""
+    """The totals of a run: `120 rows in, 0 quarantined, 5 refreshes, 0 failures in 12 s`."""
     parts = [
         f"{count_text(progress.rows_in, 'row')} in",
         f"{progress.quarantined:,} quarantined",
@@ -147,7 +147,7 @@ def totals_text(progress: Progress, now: Instant) -> str:
 
 
 def kept_line(name: str, promise: Seconds, share: float, worst: Seconds) -> str:
-    """How one promise was kept while the warehouse ran."""
+    """One promise, and how well the run kept it."""
     return (
         f"{name} kept its promise of {span_text(promise)} {100 * share:.4g} % of the time"
         f", largest lag {span_text(worst)}"

@@ -1,4 +1,4 @@
-"""`springhouse query "SELECT …"`: what do the tables and views say?"""
+"""`springhouse query "SELECT …"`: which rows do the tables and views have?"""
 
 import csv
 import sys
@@ -43,13 +43,13 @@ def query(
     from springhouse.lake.spark.queries import errors_at
     from springhouse.project.declarations.declaration import Place
 
-    # The spinner goes to stderr, and only if that is a terminal.
+    # The spinner goes to stderr, and only if stderr is a terminal.
     with open_warehouse(project, settings) as warehouse:
         with console(stderr=True).status("starting Spark …") as spinner:
             rows = warehouse.query(sql, consistent=consistent)
             spinner.update("computing …")
             with errors_at(Place("query", 1)):
-                # One row too many tells that there are more.
+                # One row more than the limit shows that there are more.
                 answer = (rows.limit(limit + 1) if limit else rows).toArrow()
         shown = answer.slice(0, limit) if limit else answer
         print_rows(shown, form)
@@ -58,7 +58,7 @@ def query(
 
 
 def print_rows(rows: "pa.Table", form: OutputFormat) -> None:
-    """Rows to stdout, in one of the formats."""
+    """Print rows to stdout in one of the formats."""
     names = rows.column_names
     records = list(zip(*(column.to_pylist() for column in rows.columns), strict=True))
     match form:

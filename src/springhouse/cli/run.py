@@ -1,7 +1,7 @@
 """`springhouse run`: keep everything fresh, or bring it up to date once.
 
-The warehouse runs in this thread. A signal asks it to stop: the first lets running refreshes
-commit, the second ends the process on the spot, which loses work but never breaks a table.
+The warehouse runs in this thread. The first signal stops it and lets running refreshes commit. The
+second signal ends the process on the spot, which loses work but never breaks a table.
 """
 
 import logging
@@ -69,12 +69,12 @@ def run(
     if refreshed.failures and (once or not was_asked_to_stop):
         raise typer.Exit(1)
     if once and was_asked_to_stop:
-        # Work may be left undone: `run --once && publish` must not go on.
+        # Some work may remain to be done, so `run --once && publish` must not go on.
         raise typer.Exit(_KILLED)
 
 
 class _Listening:
-    """Shows what a warehouse tells: as a picture on a terminal, as lines elsewhere."""
+    """Shows the events of a warehouse: as a picture on a terminal, as lines elsewhere."""
 
     def __init__(self, screen: Console) -> None:
         from springhouse.cli.progress import Progress
@@ -91,14 +91,14 @@ class _Listening:
             self.say(line)
 
     def say(self, line: Text) -> None:
-        """Print a line at once, where there is no picture."""
+        """Print a line at once, unless a picture shows it."""
         if not self._screen.is_terminal:
             self._screen.print(line, soft_wrap=True)
             self._screen.file.flush()
 
     @contextmanager
     def to(self, warehouse: "Warehouse") -> Iterator[None]:
-        """Show what happens in this warehouse, as long as it lasts."""
+        """Show the events of this warehouse while the block runs."""
         self._warehouse = warehouse
         self.progress.tables = frozenset(warehouse.project.tables)
         if not self._screen.is_terminal:
@@ -123,7 +123,7 @@ class _Listening:
 
 
 def _stop(warehouse: "Warehouse", progress: "Progress") -> None:
-    """Stop in peace, or at once when asked again. No print here: a signal may interrupt one."""
+    """Stop in peace, or at once on the second call. No print: a signal may interrupt a print."""
     if progress.stopping is not None:
         if sys.stdout.isatty():
             os.write(sys.stdout.fileno(), _SHOW_CURSOR)

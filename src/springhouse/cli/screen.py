@@ -1,8 +1,8 @@
-"""How do things look on the screen, and how when they are piped?
+"""How does output look on the screen, and how in a pipe?
 
-On a terminal: colours, and tables that fit its width. Elsewhere (a file, `less`, `grep`): the same
-text without colours, each row on one line however long it is. Answers go to stdout, errors and
-notes to stderr, so that `--json` can be piped.
+A terminal shows colours, and tables that fit its width. A file or a pipe (`less`, `grep`) gets the
+same text without colours, with each row on one line, however long. Answers go to stdout, errors and
+notes to stderr, so that the output of `--json` can be piped.
 """
 
 import json
@@ -25,7 +25,7 @@ _DAY_SECONDS = 86_400
 
 
 def console(*, stderr: bool = False) -> Console:
-    """The screen; piped, it is as wide as the widest row."""
+    """The screen; a pipe is as wide as the widest row."""
     made = Console(stderr=stderr, highlight=False, emoji=False)
     if not made.is_terminal:
         made.width = _AS_WIDE_AS_IT_NEEDS
@@ -33,7 +33,7 @@ def console(*, stderr: bool = False) -> Console:
 
 
 def show(*parts: RenderableType) -> None:
-    """Print to stdout, without the spaces that fill up a table's last column."""
+    """Print to stdout, without the spaces that fill the last column of a table."""
     screen = console()
     with screen.capture() as capture:
         for part in parts:
@@ -43,12 +43,12 @@ def show(*parts: RenderableType) -> None:
 
 
 def note(text: str) -> None:
-    """Print a remark to stderr; stdout holds the answer alone."""
+    """Print a remark to stderr, because stdout holds only the answer."""
     console(stderr=True).print(text, style="dim", markup=False)
 
 
 def print_error(error: SpringhouseError) -> None:
-    """A problem, where it is, what to do about it; of a project, all of them and their count."""
+    """Print the problem, its place and the hint; for a project, all errors and their count."""
     screen = console(stderr=True)
     for each in error.errors if isinstance(error, ProjectErrors) else ():
         screen.print(_error_markup(each))
@@ -62,14 +62,14 @@ def _error_markup(error: SpringhouseError) -> str:
 
 
 def print_json(value: Any) -> None:
-    """A value as JSON to stdout."""
+    """Print a value as JSON to stdout."""
     sys.stdout.write(json.dumps(plain(value), indent=2, ensure_ascii=False) + "\n")
 
 
 def plain(value: Any) -> Any:
     """A value in the types that JSON has.
 
-    Decimals become text, so that no digit is lost; what is not a number becomes null.
+    Decimals become text, so that no digit is lost; NaN and infinity become null.
     """
     match value:
         case float():
@@ -114,7 +114,7 @@ def clock_text(at: Instant) -> str:
 
 
 def moment_text(at: datetime, now: Instant) -> str:
-    """A moment: its time if it is near, else its day too."""
+    """A moment: its time, and also its day if that is not near."""
     here, today = at.astimezone(), _local(now)
     near = abs((today - here).total_seconds()) < _DAY_SECONDS / 2 and here.date() == today.date()
     return here.strftime("%H:%M:%S" if near else "%Y-%m-%d %H:%M")

@@ -1,4 +1,4 @@
-"""What do Ctrl-C and a polite kill do while a warehouse runs?"""
+"""What do Ctrl-C and SIGTERM do while a warehouse runs?"""
 
 import signal
 from collections.abc import Callable, Iterator
@@ -10,7 +10,7 @@ _ASKED_TO_STOP = (signal.SIGINT, signal.SIGTERM)
 
 @contextmanager
 def stopped_by_signals(stop: Callable[[], None]) -> Iterator[None]:
-    """Call `stop` at each of them, in the midst of whatever this thread does."""
+    """Call `stop` at each signal, whatever this thread is doing."""
 
     def handle(number: int, frame: Any) -> None:
         stop()

@@ -230,7 +230,7 @@ def outcome_table(answer: "PolicyComparison", workload: "Workload") -> Table:
 def totals(
     answer: "PolicyComparison", workload: "Workload", conditions: "ScheduleConditions"
 ) -> list[str]:
-    """The lines that say what was simulated."""
+    """The lines that describe the simulation."""
     run = answer.run.outcome
     share = workload.busy * conditions.slowdowns.mean / conditions.tracks
     events = f"{count_text(run.events, 'event')} in {span_text(run.seconds)}"

@@ -65,7 +65,7 @@ def _print_event(at: float, what: str) -> None:
 
 @contextmanager
 def _each(numbers: Sequence[int], *, quiet: bool) -> Iterator[Iterator[int]]:
-    """The numbers, with a bar on a terminal."""
+    """The numbers, with a progress bar on a terminal."""
     screen = console(stderr=True)
     bar = Progress(
         TextColumn("{task.description}"),
@@ -81,7 +81,7 @@ def _each(numbers: Sequence[int], *, quiet: bool) -> Iterator[Iterator[int]]:
 
 
 def _table(outcomes: "Sequence[ClusterOutcome]") -> Table:
-    """The averages and the largest values."""
+    """The averages and maxima of all runs."""
     grid = table("a run", ">average", ">at most")
     rows: tuple[tuple[str, list[float]], ...] = (
         ("events", [each.events for each in outcomes]),

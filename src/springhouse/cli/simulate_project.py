@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class WhatIfOptions:
-    """The differences to the recorded world."""
+    """The changes to the recorded world."""
 
     seconds: float
     tracks: int | None
@@ -75,7 +75,7 @@ def simulate_project(
 
 
 def _read(folder: Path) -> "tuple[Project, ProjectRecord, Mapping[str, Offered]]":
-    """A project, the record in its logs, and the ways in which its views can be refreshed."""
+    """A project, the record in its logs, and the ways to refresh its views."""
     from springhouse.simulate.project_record import read_record
 
     with open_warehouse(folder) as warehouse:
@@ -151,7 +151,7 @@ def outcome_table(run: "ProjectOutcome") -> Table:
 
 
 def comparison(results: "ProjectComparison") -> Table:
-    """One row for the policy, for FIFO, and for the run with a track for every table."""
+    """One row for the policy, for FIFO, and for the run with a track per table."""
     rows = table("in all", ">staleness by priority", ">promises kept", ">refreshes")
     runs = (
         ("this policy", results.ours),
@@ -169,7 +169,7 @@ def comparison(results: "ProjectComparison") -> Table:
 
 
 def totals(results: "ProjectComparison", what_if: "WhatIf") -> list[str]:
-    """The lines that say what was simulated."""
+    """The lines that describe the simulation."""
     ours = results.ours
     return [
         f"policy  {results.policy}",

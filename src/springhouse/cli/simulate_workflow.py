@@ -112,13 +112,13 @@ def _validate_names(
 
 
 def _after(seconds: float) -> Callable[[], bool]:
-    """A function that says whether so much time has passed since now."""
+    """A function that returns whether so much time has passed since now."""
     end = perf_counter() + seconds
     return lambda: perf_counter() > end
 
 
 class _Bar:
-    """A bar on a terminal, nothing elsewhere."""
+    """A progress bar on a terminal; nothing elsewhere."""
 
     def __init__(self, quiet: bool) -> None:
         screen = console(stderr=True)

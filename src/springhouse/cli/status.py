@@ -30,7 +30,7 @@ def status(project: ProjectFolder = None, as_json: Json = False) -> None:
 
 
 def status_table(tables: Sequence["TableStatus"], now: Instant, width: int = 80) -> Table:
-    """One row per table; what a narrow screen has no room for is left out."""
+    """One row per table; a narrow screen shows fewer columns."""
     if width < _WIDE:
         shown = table("table", "state", "lag", ">staleness", ">kept", "next")
         for each in tables:
@@ -47,7 +47,7 @@ def status_table(tables: Sequence["TableStatus"], now: Instant, width: int = 80)
 
 
 def _schedule(each: "TableStatus") -> list[Text]:
-    """How its promise was kept, what a refresh is expected to take, and where and when it runs."""
+    """How its promise was kept, the expected seconds of a refresh, and its place and time."""
     kept = "" if each.promise_kept_share is None else f"{each.promise_kept_share:.0%}"
     cost = "" if each.expected_refresh_seconds is None else f"{each.expected_refresh_seconds:.1f} s"
     return [
@@ -59,7 +59,7 @@ def _schedule(each: "TableStatus") -> list[Text]:
 
 
 def _turn(each: "TableStatus") -> str:
-    """When it is refreshed next, or where it is refreshed now."""
+    """When its next refresh starts, or on which track its refresh runs now."""
     if each.running_on_track is not None:
         return f"runs on {each.running_on_track}"
     if each.starts_in_seconds:
@@ -70,7 +70,7 @@ def _turn(each: "TableStatus") -> str:
 def live_table(
     tables: Sequence["TableStatus"], now: Instant, running: Mapping[str, Instant]
 ) -> Table:
-    """The same while a warehouse runs: `running` are being refreshed, since then."""
+    """The same while a warehouse runs; `running` are the refreshes under way, with their start."""
     shown = table("table", ">rows", "state", "lag", ">staleness")
     for each in tables:
         since = running.get(each.name)
@@ -103,7 +103,7 @@ def _lag(each: "TableStatus") -> Text:
 
 
 def remarks(tables: Sequence["TableStatus"]) -> list[Text]:
-    """Problems, warnings, and rows in quarantine: a row has no room for these."""
+    """Problems, warnings and quarantined rows, which do not fit into the table."""
     lines = []
     for each in tables:
         if each.problem:

@@ -48,11 +48,11 @@ def verify(
 
 
 def _no_progress(each: "Verified") -> None:
-    """With `--json`, everything is printed at the end."""
+    """With `--json`, the command prints everything at the end."""
 
 
 def _tell(each: "Verified") -> None:
-    """Print the result of one table: a large warehouse takes its time."""
+    """Print the result of one table at once, because a large warehouse takes its time."""
     held = f"{count_text(each.rows, 'row')} in {count_text(each.files, 'file')}"
     show(Text(f"{each.table}: {held}" + ("" if each.problems else ", ok")))
     if each.untold:

@@ -1,7 +1,7 @@
-"""What can be done with rows? The verbs of a flow.
+"""Which verbs does a flow have for rows?
 
-Each verb puts an activity behind some rows and gives the rows that leave it. Columns and types are
-checked at once, on a pack without rows.
+Each verb adds an activity behind some rows and returns the rows that leave the activity. It checks
+columns and types at once, before any row moves.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 
 
 class Rows:
-    """What leaves one port of an activity or a recordset."""
+    """The rows that leave one port of an activity or a recordset."""
 
     def __init__(self, draft: "Draft", node: str, port: int) -> None:
         self._draft = draft
@@ -76,13 +76,13 @@ class Rows:
         return self._then(name, "where", self.schema, lambda size: PackActivity(test))
 
     def select(self, *columns: str, name: str | None = None) -> "Rows":
-        """Only these columns, each a name or `expression AS name`."""
+        """Only these columns. Each is a name or `expression AS name`."""
         name = self._draft.fresh(name or "select")
         wanted = [parse_named(text, name) for text in columns]
         return self._project(name, "select", wanted)
 
     def compute(self, *, name: str | None = None, **columns: Expression) -> "Rows":
-        """All columns, and these computed ones beside or instead of them."""
+        """All columns, and these computed columns. A computed column may replace another one."""
         name = self._draft.fresh(name or "compute")
         kept_columns = [(c, Name((c,))) for c in self.schema.names if c not in columns]
         return self._project(name, "compute", [*kept_columns, *columns.items()])
@@ -95,10 +95,10 @@ class Rows:
         on_error: str = "fail",
         name: str | None = None,
     ) -> "Rows":
-        """What a Python function makes of each row pack; the same columns unless `schema` says.
+        """Apply a Python function to each row pack. Without `schema` the columns stay the same.
 
-        `on_error="quarantine"`: the rows of a pack for which it raises are written to the target
-        "quarantine" with the reason, and the flow goes on.
+        With `on_error="quarantine"`, if the function raises an error, the rows of the pack go to
+        the target "quarantine" with the reason, and the flow continues.
         """
         if on_error not in ("fail", "quarantine"):
             raise FlowError(f'on_error is "fail" or "quarantine", not {on_error!r}')
@@ -119,7 +119,7 @@ class Rows:
         return Rows(self._draft, name, 0)
 
     def route(self, *conditions: Expression, name: str | None = None) -> tuple["Rows", ...]:
-        """The rows by the first condition that holds; those for which none does are the last."""
+        """The rows, divided by the first condition that holds. The last part has all other rows."""
         name = self._draft.fresh(name or "route")
         tests = [compile_condition(condition, self.schema, name) for condition in conditions]
         outputs = (self.schema,) * (len(tests) + 1)
@@ -143,10 +143,10 @@ class Rows:
     def expect(
         self, *, on_violation: str = "fail", name: str | None = None, **conditions: str
     ) -> "Rows":
-        """The rows that are as expected: `expect(paid="amount > 0", on_violation="quarantine")`.
+        """The rows that meet conditions: `expect(paid="amount > 0", on_violation="quarantine")`.
 
-        A row for which a condition is not true fails the flow, or is dropped, or is written to the
-        target "quarantine" with the reason.
+        If a condition is not true for a row, the flow fails, or drops the row, or writes the row to
+        the target "quarantine" with the reason.
         """
         fates = {"fail": "failure", "drop": "dropped", "quarantine": "set aside"}
         if on_violation not in fates:
@@ -174,7 +174,7 @@ class Rows:
         return Rows(self._draft, name, 0)
 
     def union(self, *others: "Rows", name: str | None = None) -> "Rows":
-        """These rows and those, in no order."""
+        """These rows and the others, in no order."""
         name = self._draft.fresh(name or "union")
         inputs = [self, *others]
         schemas = tuple(self.schema for _ in inputs)
@@ -198,10 +198,10 @@ class Rows:
         required: bool = False,
         name: str | None = None,
     ) -> "Rows":
-        """Columns of another table, found by its key; it is held in memory, and rows pass it by.
+        """Add columns of another table, found by its key. Only that table is held in memory.
 
-        `on` is a column of both, or {mine: theirs}. Rows that find nothing get NULLs, or are left
-        out if that is `required`.
+        `on` is a column of both, or {my column: their column}. Rows without a match get NULLs. With
+        `required` they are left out.
         """
         name = self._draft.fresh(name or "lookup")
         spec = join_spec(self, table, on, take, outer=not required, name=name)
@@ -216,9 +216,9 @@ class Rows:
         outer: bool = False,
         name: str | None = None,
     ) -> "Rows":
-        """Rows of two streams with the same key; both are gathered first (a merge join).
+        """Join rows of two streams with the same key. Both are held in memory (a merge join).
 
-        All columns of the other side but its keys come along, unless `take` says which.
+        The result has all columns of the other side except its keys, or the columns in `take`.
         """
         name = self._draft.fresh(name or "join")
         pairs = key_pairs(on)
@@ -230,7 +230,7 @@ class Rows:
     def surrogate_key(
         self, known: "Rows", *, on: str, key: str, name: str | None = None
     ) -> tuple["Rows", "Rows"]:
-        """The rows with the number that stands for `on`, and the pairs that are new."""
+        """The rows with the number that stands for `on`, and the new pairs of value and number."""
         name = self._draft.fresh(name or "surrogate_key")
         prove_columns(known, [on, key], name)
         prove_columns(self, [on], name)
@@ -255,7 +255,7 @@ class Rows:
     def aggregate(self, by: Names = (), *, name: str | None = None, **measures: str) -> "Rows":
         """One row for each group: `aggregate("country", revenue="sum(total)", orders="count(*)")`.
 
-        There are sum, count, min, max and avg.
+        The functions are sum, count, min, max and avg.
         """
         name = self._draft.fresh(name or "aggregate")
         keys = names_of(by)
@@ -289,7 +289,7 @@ class Rows:
         )
 
     def sort(self, *columns: str, name: str | None = None) -> "Rows":
-        """In the order of these keys, as behind ORDER BY: `sort("a DESC NULLS LAST, b")`."""
+        """The rows in the order of these keys, as in ORDER BY: `sort("a DESC NULLS LAST, b")`."""
         name = self._draft.fresh(name or "sort")
         keys = []
         for tree, descending, nulls_first in order_of(", ".join(columns), name):
@@ -316,7 +316,7 @@ class Rows:
         scd_type: int = 2,
         name: str | None = None,
     ) -> "Rows":
-        """The dimension with these rows as changes of it: slowly changing, of type 1 or 2."""
+        """Apply these rows as changes to a slowly changing dimension of type 1 or 2."""
         name = self._draft.fresh(name or "keep_history")
         if scd_type not in (1, 2):
             raise FlowError(f'"{name}": a dimension is of type 1 or 2, not {scd_type}')
@@ -346,7 +346,7 @@ class Rows:
         return Rows(self._draft, name, 0)
 
     def write(self, target: str) -> "Rows":
-        """Let the rows rest in a target; they can be used on as well."""
+        """Write the rows to a target. Other verbs can use them as well."""
         self._draft.write(target, self)
         return self
 

@@ -1,9 +1,9 @@
-"""What is an operator in a running flow? The execution item (000 section 6.1).
+"""How is an operator represented in a running flow? As an execution item (000 section 6.1).
 
-It has a queue per input, knows the queues of its consumers, holds what it could not pass on yet,
-and is in one of four states. `perform` is the only thing that is done with no lock held: it lets
-the operator work on one message and pulls at most one output, so between any two outputs the item
-can be stalled and later resumed.
+An item has one queue per input and knows the queues of its consumers. It holds the outputs that it
+could not pass on yet, and is in one of four states. Only `perform` runs with no lock held: the
+operator works on one message, and the item takes at most one output from it. So the item can be
+stalled between any two outputs and resumed later.
 """
 
 from collections import deque
@@ -20,18 +20,18 @@ from springhouse.flows.states import OperatorState
 
 
 class Message(NamedTuple):
-    """What an item works on: a pack, the end of a port (no pack), or (port -1) its last message."""
+    """The work of one step: a pack, the end of a port (no pack), or (port -1) the last message."""
 
     port: int
     pack: pa.RecordBatch | None
 
 
 RESUME = Message(-1, None)
-"""Go on with what the last message gave."""
+"""Continue with the outputs of the last message."""
 
 
 class SizedPack(NamedTuple):
-    """An output with its bytes, which are counted with no lock held."""
+    """An output with its size in bytes, which is computed with no lock held."""
 
     port: int
     pack: pa.RecordBatch
@@ -39,7 +39,7 @@ class SizedPack(NamedTuple):
 
 
 class StepResult(NamedTuple):
-    """What came of one step: outputs, where more may come from, or a failure."""
+    """The result of one step: outputs and an iterator for more outputs (`rest`), or a failure."""
 
     outputs: tuple[SizedPack, ...] = ()
     rest: Iterator[Output] | None = None
@@ -47,7 +47,7 @@ class StepResult(NamedTuple):
 
 
 class ItemEdge(NamedTuple):
-    """One edge out of an item: the queue on it and who takes from there."""
+    """One edge out of an item: its queue, the consumer, and the consumer's port."""
 
     queue: PackQueue
     consumer: "Item"
@@ -80,7 +80,7 @@ class Item:
 
     @property
     def waiting_rows(self) -> int:
-        """queue(v): how many rows wait for it, over all inputs."""
+        """queue(v): the number of rows that wait for the item, over all inputs."""
         return sum(queue.rows for queue in self.inbox)
 
     @property
@@ -90,7 +90,7 @@ class Item:
 
     @property
     def is_done(self) -> bool:
-        """Whether all its inputs ended and all that it made is on its way."""
+        """Whether all its inputs have ended and all its outputs are sent."""
         return not self.unsent and self.rest is None and len(self.ended) == len(self.inbox)
 
     def has_room(self) -> bool:
@@ -102,7 +102,7 @@ class Item:
         return True
 
     def can_send(self) -> bool:
-        """Whether the first pack that it could not pass on yet can go now."""
+        """Whether the first unsent pack fits into its consumers' queues now."""
         return all(way.queue.has_room for way in self.outgoing[self.unsent[0].port])
 
     def must_wait(self, port: int) -> bool:
@@ -111,7 +111,7 @@ class Item:
         return before is not None and before not in self.ended
 
     def open_port(self) -> int | None:
-        """The input to take from: the one with most rows, or one whose end was not taken yet."""
+        """The input with most waiting rows, or an input whose end waits; None if all are empty."""
         best, most = None, -1
         for port, queue in enumerate(self.inbox):
             if port in self.ended or not queue.has_message:
@@ -123,7 +123,7 @@ class Item:
         return best
 
     def can_run(self) -> bool:
-        """Whether there is something to do and room for what comes of it."""
+        """Whether the item has work, and its consumers have room for the output."""
         if self.finished:
             return False
         if self.unsent:
@@ -150,8 +150,8 @@ class Item:
             if output is None:
                 return StepResult()
             return StepResult((self._weigh(*output),), rest)
-        except BaseException as failure:  # noqa: BLE001  whatever an activity raises fails its flow
-            # SystemExit too: it would end this thread only, and its flow would never end.
+        except BaseException as failure:  # noqa: BLE001  every error of an activity fails its flow
+            # SystemExit, too: it would end only this thread, and the flow would never end.
             return StepResult(failure=failure)
 
     def _weigh(self, port: int, pack: pa.RecordBatch) -> SizedPack:

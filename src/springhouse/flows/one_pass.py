@@ -1,18 +1,17 @@
 """How do several queries over one stream become one pass over its rows?
 
-A query that makes of each row one row or none (columns, a condition; no groups, no joins) needs no
-pass of its own: what it computes are more columns of the rows that go by, and what it keeps is one
-more flag. So queries over one source are laid side by side, and through temporary views on top of
-each other:
+A query needs no pass of its own if it makes one row or none from each row: columns and a condition,
+but no groups and no joins. Its computed columns are added to the rows of the shared pass, and its
+condition becomes one more column, a flag. So several queries over one source share one pass. A
+query over a temporary view uses the columns and the flag of the view:
 
     source        id, amount, kind
     view paid     +flag 1: amount > 0            column 1: amount * 2, where flag 1
     table large   +flag 2: flag 1 and …          id, column 1         table small   +flag 3: …
 
-A column that is passed on unchanged is no new column; what a view computes is computed once. An
-expression is computed only for the rows that reach it, as in Spark: an expression that fails for
-other rows never sees them. The user's words stay as they are, but for the names of columns, which
-are replaced where they stand in the text.
+An unchanged column adds no new column, and the pass computes a view's expression only once. As in
+Spark, an expression is computed only for the rows that reach it, so it can't fail for other rows.
+The user's SQL text stays the same, except that the names of columns are replaced.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -30,13 +29,13 @@ _OPENING = {TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE}
 _CLOSING = {TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE}
 _OF_MANY_ROWS = (exp.AggFunc, exp.Window, exp.Query)
 _TO_MANY_ROWS = (exp.UDTF, exp.Explode, exp.Inline, exp.Stack)
-# What is asked of the file that a task reads has no answer once rows are on their way.
+# These functions describe the file that a task reads. Rows in a flow no longer have a file.
 _OF_FILES = ("input_file_name", "input_file_block_start", "input_file_block_length")
 _GENERATORS = ("inline_outer", "json_tuple", "posexplode_outer", "variant_explode")
 
 
 class NeedsOwnPass(Exception):
-    """Why a query needs a pass of its own."""
+    """The reason why a query needs a pass of its own."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +46,7 @@ class SqlPiece:
     names: tuple[tuple[int, int, str], ...] = ()
 
     def over(self, columns: Mapping[str, str]) -> str:
-        """The same with other names for its columns."""
+        """The SQL with other names for its columns."""
         pieces, at = [], 0
         for start, end, name in self.names:
             if name.lower() not in columns:
@@ -59,7 +58,7 @@ class SqlPiece:
 
 @dataclass(frozen=True)
 class Selection:
-    """A query row by row: its columns as (name, words), None for `*`; and what it keeps."""
+    """A query row by row: its columns as (name, SQL), None for `*`, and its condition."""
 
     reads: Reference
     columns: tuple[tuple[str, SqlPiece] | None, ...]
@@ -68,9 +67,9 @@ class Selection:
 
 @dataclass(frozen=True)
 class QueryOutput:
-    """Where in the pass the rows of one query are: its columns as (name, column), and their flag.
+    """The rows of one query in the pass: its columns as (name, column of the pass), and its flag.
 
-    Without a flag all rows are its.
+    Without a flag the query has all rows.
     """
 
     columns: tuple[tuple[str, str], ...]
@@ -83,7 +82,7 @@ class QueryOutput:
 
 @dataclass
 class OnePass:
-    """Columns that are computed beside those of the source, level by level, and who reads which."""
+    """Collects the columns to compute for all queries, level by level, beside the source's own."""
 
     source: Sequence[str]
     prefix: str = "__springhouse_column_"
@@ -96,7 +95,7 @@ class OnePass:
         return QueryOutput(tuple((name, name) for name in self.source))
 
     def select(self, lane: QueryOutput, selection: Selection) -> QueryOutput:
-        """The rows of a query over those of a lane; raises `NeedsOwnPass` if that is impossible."""
+        """The rows of a query over the rows of a lane; raises `NeedsOwnPass` if it needs more."""
         names, flag = lane.by_name, lane.flag
         if selection.condition is not None:
             holds = f"coalesce(({selection.condition.over(names)}), false)"
@@ -114,7 +113,7 @@ class OnePass:
         return QueryOutput(tuple(columns), flag)
 
     def compute(self, lane: QueryOutput, words: SqlPiece) -> str:
-        """The column that holds an expression over the rows of a lane."""
+        """The name of the column that holds an expression over the rows of a lane."""
         names = lane.by_name
         if words.names and words.names[0][:2] == (0, len(words.text)):
             column = names.get(words.names[0][2].lower())
@@ -148,7 +147,7 @@ def _prove_distinct(columns: Sequence[tuple[str, str]]) -> None:
 
 
 def row_selection(query: Query) -> Selection:
-    """What a query does with each row; `NeedsOwnPass` with the reason if it does more than that."""
+    """The query as a selection per row; raises `NeedsOwnPass` with the reason if it does more."""
     if not isinstance(query, SqlQuery):
         raise NeedsOwnPass("it is a Python function")
     if len(query.references) != 1:
@@ -177,7 +176,7 @@ def row_selection(query: Query) -> Selection:
 
 
 def condition(text: str) -> SqlPiece:
-    """A condition over the columns of a table, as an expectation has it: true, or not."""
+    """The condition of an expectation over the columns of a table."""
     whole = f"coalesce(({text}), false)"
     tree = _parse(whole)
     _prove_by_row(tree)
@@ -192,7 +191,7 @@ def _parse(text: str) -> exp.Expr:
 
 
 def _prefixes(tree: exp.Select) -> frozenset[str]:
-    """The names that columns may be told with: `o.amount` of `FROM STREAM(orders) AS o`."""
+    """The names that may stand before a column: `o` in `o.amount FROM STREAM(orders) AS o`."""
     table = tree.args["from_"].this if tree.args.get("from_") else None
     if not isinstance(table, exp.Table):
         raise NeedsOwnPass("it does not read one input alone")
@@ -217,7 +216,7 @@ def _prove_by_row(tree: exp.Expr) -> None:
 
 
 def _clauses(text: str) -> tuple[list[list[Token]], list[Token]]:
-    """The tokens of each column that is selected, and those of the condition."""
+    """The tokens of each selected column, and the tokens of the condition."""
     parts: list[list[Token]] = [[]]
     other_tokens: list[Token] = []
     depth, clause = 0, ""
@@ -262,7 +261,7 @@ def _piece(tree: exp.Expr, text: str, tokens: list[Token], prefixes: frozenset[s
 
 
 def _span(column: exp.Column, prefixes: frozenset[str]) -> tuple[int, int, str]:
-    """Where a name stands that has to be replaced: without the fields of a struct behind it."""
+    """The span of a column's name in the text, and the name, without the fields of a struct."""
     parts = list(_identifiers(column))
     if len(parts) > 1 and parts[0].name.lower() in prefixes:
         first, named = parts[0], parts[1]

@@ -1,10 +1,11 @@
 """Which row packs wait on an edge?
 
-A queue has one producer and one consumer, and holds at most `limit` row packs. Nothing is ever
-dropped: the producer is stalled before it could overflow (000 section 3.1). The end of the data is
-a message in the same row, behind the last pack, and needs no room.
+A queue has one producer and one consumer, and holds at most `limit` row packs. A queue drops no
+packs: the producer stalls before the queue could overflow (000 section 3.1). The end of the data is
+a message behind the last pack and needs no room.
 
-Invariants: packs <= limit; rows and size are the sums over what waits; nothing after the end.
+Invariants: packs <= limit; rows and size are the sums over the waiting packs; no pack follows the
+end.
 """
 
 from collections import deque
@@ -31,7 +32,7 @@ class PackQueue:
 
     @property
     def has_room(self) -> bool:
-        """Whether one more pack may be put."""
+        """Whether the queue can take one more pack."""
         return self.limit is None or len(self._waiting) < self.limit
 
     @property
@@ -40,7 +41,7 @@ class PackQueue:
         return bool(self._waiting) or self.closed
 
     def put(self, pack: pa.RecordBatch, size: int) -> None:
-        """Let a pack of that many bytes wait."""
+        """Add a pack, which has `size` bytes."""
         assert self.has_room, "nothing is dropped: a full queue stalls its producer"
         assert not self.closed, "nothing comes after the end"
         self._waiting.append((pack, size))

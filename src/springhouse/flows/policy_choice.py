@@ -4,8 +4,9 @@ A subflow with more than theta memory-intensive activities runs under Minimum Me
 under Minimum Cost. The plan is data: `policies.mixed` follows it, `explain` prints it.
 
 The paper's own theta (4 to 6 at scale factor 1, 2 at 10) counts over subflows that are archetypes
-of 20 to 45 nodes; after BIS to the letter a blocking activity is alone, so 0 is what tells the
-lines from the core here, and the default. It can be set per flow.
+of 20 to 45 nodes. BIS as the paper defines it gives every blocking activity a subflow of its own.
+So 0 separates the lines of a flow from its core here, and 0 is the default. Each flow can set its
+own theta.
 """
 
 from collections.abc import Mapping
@@ -21,7 +22,7 @@ THETA = 0
 
 
 class PolicyName(Enum):
-    """The policies, as a project's settings call them."""
+    """The policies, as a project's settings name them."""
 
     ROUND_ROBIN = "round robin"
     MINIMUM_COST = "minimum cost"
@@ -62,7 +63,7 @@ class ExecutionPlan:
 
 
 def execute_siss(graph: FlowGraph, theta: int = THETA) -> ExecutionPlan:
-    """EIS: how a flow (with its readers and writers) runs under the Mixed policy."""
+    """EIS: the plan of a flow under the Mixed policy. The graph has its readers and writers."""
     subflows, strata = stratify(graph)
     policies = {}
     for subflow in subflows:

@@ -1,13 +1,13 @@
-"""How does one running flow move on?
+"""How does one running flow advance?
 
 A request (002's word) is a flow with its items and queues. It answers three questions, each under
-its owner's lock: which items have something to do now, what an item works on next, and what
-follows from what it did.
+its owner's lock: which items have work now, which message an item takes next, and which items have
+work after a step.
 
-Why it always comes to its end, however small the queues: look at the last item, in the order of the
-flow, that has a message or an output. All its consumers' queues are empty, so it has room, and an
-operator accepts any pack. The one thing that could stop it is the wish of an input to wait for
-another (`FlowNode.waits`); when nothing else can run, `relieve` overrules that wish. It is the
+A flow always ends, even with the smallest queues. Proof: take the last item, in the order of the
+flow, that has a message or an output. The queues of all its consumers are empty, so it has room,
+and an operator accepts any pack. It can only be stopped by an input that should wait for another
+input (`FlowNode.waits`). If no other item can run, `_relieve` lets such an input go on. It is the
 MsgDummyResume of 000 (Table 2).
 """
 
@@ -26,14 +26,14 @@ from springhouse.units import Instant
 
 
 class TaskUrgency(Enum):
-    """002 section 3.1: a task that follows a pack finds it in the cache, any other may wait."""
+    """002 section 3.1: a task for a new pack finds the pack in the cache. Other tasks may wait."""
 
     IMMEDIATE = "immediate"
     DEFERRED = "deferred"
 
 
 class FlowTask(NamedTuple):
-    """An item that has something to do; `thread` made it (None: the flow just began)."""
+    """An item that has work. `thread` made the task (None: the flow just began)."""
 
     request: "Request"
     item: Item
@@ -42,10 +42,11 @@ class FlowTask(NamedTuple):
 
 
 class Request:
-    """One running flow. Its graph is an extended one; `operators` has one for every node that runs.
+    """One running flow. `operators` has an operator for every node of `graph` that runs.
 
-    With a `plan` its strata run one after the other, and edges between subflows are staged: their
-    queues have no limit, as they are read only when they are complete.
+    The graph has its readers and writers already. With a `plan`, its strata run one after the
+    other. Edges between subflows are staged: their queues have no limit, because a consumer reads
+    them only when they are complete.
     """
 
     def __init__(
@@ -88,7 +89,7 @@ class Request:
                 item.producers.append(self.items[producer])
                 self.items[producer].outgoing[leaves].append(ItemEdge(queue, item, port))
             if not feeding:
-                # A reader of a source can begin at once: nothing has to end before.
+                # A reader of a source can begin at once: no writer has to end before.
                 begun = PackQueue(1)
                 begun.closed = True
                 item.inbox.append(begun)
@@ -97,13 +98,13 @@ class Request:
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing of it runs or will run."""
+        """Whether no item of it runs or will run."""
         if self.failure is not None:
             return self.running == 0
         return self.unfinished == 0
 
     def measured(self, now: Instant) -> FlowMeasurements:
-        """What the flow took so far."""
+        """The time and memory that the flow used so far."""
         for item in self.items.values():
             item.statistics.most_waiting = max((queue.most for queue in item.inbox), default=0)
         return self.monitor.measured(
@@ -111,13 +112,13 @@ class Request:
         )
 
     def start(self, emit: Callable[[FlowTask], None]) -> None:
-        """Schedule what can begin; every task, now and later, is given to `emit`."""
+        """Schedule the items that can begin. The request passes every task to `emit`, later too."""
         self._emit = emit
         for item in self.items.values():
             self._schedule(item, TaskUrgency.DEFERRED, None)
 
     def begin(self, item: Item, now: Instant) -> None:
-        """A task was taken: its item runs."""
+        """Note that a thread took a task and its item runs."""
         self.waiting_tasks -= 1
         self.running += 1
         item.state = next_state(item.state, StateEvent.BEGAN)
@@ -125,9 +126,9 @@ class Request:
         self.monitor.record_turn(now, item.name)
 
     def message(self, item: Item, thread: int, now: Instant) -> Message | None:
-        """What a running item works on next; None if its turn is over.
+        """The next message of a running item; None if its turn is over.
 
-        It is over when there is no more input, or a consumer has no more room.
+        A turn is over when the item has no more input, or a consumer has no more room.
         """
         self._send(item, thread, now)
         if self.failure is not None or item.unsent or item.finished or not item.has_room():
@@ -154,7 +155,7 @@ class Request:
         return Message(port, pack)
 
     def record_step(self, item: Item, did: StepResult, seconds: float) -> None:
-        """An item has worked on its message for that long."""
+        """Record the result of an item's step, and its time."""
         item.statistics.seconds += seconds
         item.rest = did.rest
         item.unsent.extend(did.outputs)
@@ -162,7 +163,7 @@ class Request:
             self.failure, self.failed_in = did.failure, item.name
 
     def finish_turn(self, item: Item, thread: int, now: Instant) -> None:
-        """The thread ends its turn on the item."""
+        """Note that the thread ends its turn on the item."""
         self._send(item, thread, now)
         self.running -= 1
         if item.is_done and not item.finished and self.failure is None:
@@ -217,7 +218,7 @@ class Request:
         self._emit(FlowTask(self, item, urgency, thread))
 
     def _relieve(self, thread: int) -> None:
-        """Nothing can run but what waits for another input: let the last of those go on."""
+        """Let the last item with a waiting input go on, because no other item can run."""
         for item in reversed(self.items.values()):
             item.forced = True
             self._schedule(item, TaskUrgency.DEFERRED, thread)
@@ -228,9 +229,9 @@ class Request:
 
 
 def _feeding(graph: FlowGraph, name: str) -> list[tuple[str, int]]:
-    """What feeds each input of a node that runs.
+    """The producer and its port for each input of a node that runs.
 
-    A reader is fed by the writer of its recordset, of whose data it sees nothing but the end.
+    The writer of a recordset feeds the reader, which gets only the end of the writer's data.
     """
     if graph.nodes[name].kind is NodeKind.READER:
         (recordset,) = graph.producers(name)

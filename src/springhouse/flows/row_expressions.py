@@ -1,7 +1,7 @@
-"""What does an expression give for a row pack?
+"""Which values does an expression have for a row pack?
 
-A condition or a computed column is SQL in Spark's dialect or an expression of pyarrow. SQL is made
-into typed terms (`flows.sql`) that give what Spark gives, or it is refused when the flow is
+A condition or a computed column is SQL in Spark's dialect, or an expression of pyarrow. SQL becomes
+typed terms (`flows.sql`) with the same values as in Spark, or it is refused when the flow is
 declared.
 """
 
@@ -30,14 +30,14 @@ Expression: TypeAlias = str | pc.Expression | Tree
 def compile_expression(
     expression: Expression, schema: pa.Schema, activity: str
 ) -> CompiledExpression:
-    """What computes the expression on a pack of that schema."""
+    """A function that computes the expression for packs of this schema."""
     return _compile(expression, schema, activity)[0]
 
 
 def place_or_compile(
     expression: Expression, schema: pa.Schema, activity: str
 ) -> int | CompiledExpression:
-    """The place of the column that an expression names and leaves as it is, or what computes it."""
+    """The place of a column if the expression is only its name; else the compiled expression."""
     if not isinstance(expression, pc.Expression):
         tree = tree_of(expression, activity)
         if isinstance(tree, Name) and len(tree.parts) == 1:
@@ -47,7 +47,7 @@ def place_or_compile(
 
 
 def type_of(expression: Expression, schema: pa.Schema, activity: str) -> pa.DataType:
-    """The type of what the expression gives."""
+    """The type of the expression's values."""
     place = place_or_compile(expression, schema, activity)
     if isinstance(place, int):
         return schema.field(place).type
@@ -71,7 +71,7 @@ def schema_of(text: str, activity: str) -> pa.Schema:
 
 
 def order_of(text: str, activity: str) -> list[SortKey]:
-    """The keys of an order, as they stand behind ORDER BY."""
+    """The keys of an order, written as in ORDER BY."""
     with _naming_activity(activity):
         return _order_of(text)
 
@@ -121,7 +121,7 @@ def _compile(
 
 
 class _naming_activity:  # noqa: N801  it reads as a word behind `with`
-    """Names the activity in what is wrong with its SQL, and says so if that is too deep."""
+    """Names the activity in errors about its SQL, also if the SQL is nested too deeply."""
 
     def __init__(self, activity: str) -> None:
         self._start = f'activity "{activity}": '

@@ -1,9 +1,9 @@
 """How many rows travel together?
 
 A row pack is an Arrow record batch. Small packs stay in the cache, large ones spare overhead. 002
-(sections 4.1 and 5.2) settles on half of the L2 cache. Here every activity costs about a tenth of a
-millisecond per pack in Python and in Arrow's calls, however few rows it has, so a pack is never
-smaller than what makes that small (`bench/results/flow_defaults.md`, decision 0043).
+(sections 4.1 and 5.2) chooses half of the L2 cache. Here every activity costs about a tenth of a
+millisecond per pack in Python and in Arrow's calls, even for a pack of few rows. So a pack has at
+least `LEAST_BYTES`, which makes this cost small (`bench/results/flow_defaults.md`, decision 0043).
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -11,18 +11,18 @@ from collections.abc import Callable, Iterable, Iterator
 import pyarrow as pa
 
 LEAST_BYTES = 4 * 2**20
-"""The size of a pack where half of the L2 cache is less, or could not be found."""
+"""The size of a pack if half of the L2 cache is smaller, or the cache's size is unknown."""
 
 
 def rows_per_pack(batch: pa.RecordBatch, pack_bytes: int) -> int:
-    """How many rows of this kind make a pack of about that size; at least one."""
+    """The number of rows like these in a pack of about this size; at least one."""
     if batch.num_rows == 0:
         return 1
     return max(1, int(pack_bytes * batch.num_rows // max(1, batch.nbytes)))
 
 
 def cut(batch: pa.RecordBatch, pack_bytes: int) -> Iterator[pa.RecordBatch]:
-    """The batch in packs of about that size, without copying; none if it is empty.
+    """The batch in packs of about this size, without copying; no pack if it is empty.
 
     >>> batch = pa.record_batch({"a": pa.array(range(10), pa.int64())})
     >>> [pack.num_rows for pack in cut(batch, 32)]
@@ -36,10 +36,10 @@ def cut(batch: pa.RecordBatch, pack_bytes: int) -> Iterator[pa.RecordBatch]:
 def packs_of(
     rows: pa.Table | Iterable[pa.RecordBatch], pack_bytes: int
 ) -> Iterator[pa.RecordBatch]:
-    """Rows from anywhere, in packs of about that size: large ones are cut, small ones are joined.
+    """Rows in packs of about this size: large batches are cut, small batches are joined.
 
-    Joining matters behind a selective filter, and in front of a file: one pack costs about the
-    same whether it has one row or a thousand.
+    Joining matters behind a selective filter and before a file, because a pack of one row costs
+    about as much as a pack of a thousand rows.
     """
     batches = rows.to_batches() if isinstance(rows, pa.Table) else rows
     small: list[pa.RecordBatch] = []
@@ -61,10 +61,10 @@ def packs_of(
 
 
 def weigher_for(schema: pa.Schema) -> Callable[[pa.RecordBatch], int]:
-    """A function that gives the bytes of a pack of that schema, without the bits for NULLs.
+    """A function that gives the bytes of a pack of this schema, without the bits for NULLs.
 
-    `RecordBatch.nbytes` follows every buffer, which takes as long as computing a column of a small
-    pack; where all columns have a fixed width, the number of rows is enough.
+    `RecordBatch.nbytes` visits every buffer, which takes as long as computing a column of a small
+    pack. If all columns have a fixed width, the number of rows is enough.
 
     >>> pack = pa.record_batch({"a": pa.array([1, 2, 3]), "b": pa.array(["x", "yy", "zzz"])})
     >>> weigher_for(pack.schema)(pack) == 3 * 8 + pack.column("b").nbytes
@@ -84,9 +84,9 @@ def weigher_for(schema: pa.Schema) -> Callable[[pa.RecordBatch], int]:
 
 
 def with_schema(schema: pa.Schema, pack: pa.RecordBatch) -> pa.RecordBatch:
-    """The pack with exactly this schema: its own may differ in what may be NULL, and in metadata.
+    """The pack with exactly this schema. Its own schema may differ in nullability and metadata.
 
-    So inside a flow a pack has the schema that its edge declares, and is not checked again.
+    So inside a flow every pack has the schema of its edge, and later checks are not needed.
     """
     if pack.schema.equals(schema, check_metadata=True):
         return pack

@@ -1,8 +1,8 @@
-"""The room's one door to threads and clocks.
+"""How do threads run flows? The only module of this room that uses threads and clocks.
 
-A pool has one thread per processor that its topology names. A thread asks the engine for a step
-with the lock held and does it without; Arrow's kernels let go of the interpreter while they work,
-so threads do work side by side. Each thread sleeps on a binary semaphore of its own.
+A pool has one thread per processor of its topology. A thread gets a step from the engine with the
+lock held, and performs the step with no lock held. Arrow's kernels release the interpreter's lock
+while they work, so threads do work in parallel. Each thread sleeps on its own binary semaphore.
 """
 
 import os
@@ -40,7 +40,7 @@ BALANCE_SECONDS = 0.1
 
 
 class SubmittedFlow:
-    """A flow that was submitted."""
+    """A flow that a pool runs."""
 
     def __init__(self, request: Request) -> None:
         self.request = request
@@ -48,12 +48,12 @@ class SubmittedFlow:
         self._at = Instant(0.0)
 
     def finished(self, at: Instant) -> None:
-        """Whoever waits may go on."""
+        """Wake the callers of `wait`: the flow has ended."""
         self._at = at
         self._over.set()
 
     def wait(self, patience_seconds: float | None = None) -> FlowMeasurements:
-        """What the flow took, when it is over; raises what made it fail."""
+        """Wait for the end of the flow. Gives its measurements, or raises the flow's error."""
         if not self._over.wait(patience_seconds):
             raise FlowError(f"the flow did not end within {patience_seconds} seconds")
         return outcome_of(self.request, self._at)
@@ -103,7 +103,7 @@ class Pool:
     def __exit__(self, *raised: object) -> None:
         self._closing.set()
         for semaphore in self._semaphores:
-            # Released whether it is held or not: a thread may be just about to sleep.
+            # Release it even if its thread is awake: the thread may be just about to sleep.
             with self._lock:
                 if semaphore.locked():
                     semaphore.release()
@@ -113,7 +113,7 @@ class Pool:
             worker.join(10)
 
     def submit(self, request: Request) -> SubmittedFlow:
-        """Begin a flow beside those that run."""
+        """Begin a flow. Other flows may run at the same time."""
         running = SubmittedFlow(request)
         with self._lock:
             request.failure = request.failure or self._broken
@@ -126,10 +126,10 @@ class Pool:
         return running
 
     def _guarded(self, work: Callable[..., None], *arguments: object) -> None:
-        """Let a thread work; if it fails, so do the flows that would wait for it."""
+        """Let a thread work. If it fails, the running flows fail too, and don't wait for it."""
         try:
             work(*arguments)
-        except BaseException as failure:  # noqa: BLE001  who waits for a dead thread waits for ever
+        except BaseException as failure:  # noqa: BLE001  a dead thread's flows would never end
             with self._lock:
                 self._broken = failure
                 running, self._running = self._running, {}
@@ -189,7 +189,7 @@ class Pool:
                 running.finished(clock())
 
     def _settle(self, processors: tuple[int, ...]) -> None:
-        """Stay on the processors of the node, not on one: 002 section 7 says why."""
+        """Keep this thread on the processors of its node, not on one: 002 section 7 says why."""
         if len(self.topology.nodes) > 1 and hasattr(os, "sched_setaffinity"):
             usable = os.sched_getaffinity(0) & set(processors)
             if usable:
@@ -225,7 +225,7 @@ def request_of(
     *,
     traced: bool = False,
 ) -> Request:
-    """A flow that is ready to be submitted."""
+    """A request that is ready to submit, with readers, writers and operators for the graph."""
     if not any(node.kind is NodeKind.READER for node in graph.nodes.values()):
         graph = add_readers_and_writers(graph)
     pack_bytes = settings.pack_bytes or read_topology().pack_bytes
@@ -236,7 +236,7 @@ def request_of(
 def make_request(
     graph: FlowGraph, made: Mapping[str, FlowOperator], settings: Settings, *, traced: bool = False
 ) -> Request:
-    """An extended graph with its operators, ready to be submitted."""
+    """A request that is ready to submit, for a graph with readers and writers already."""
     plan: ExecutionPlan | None = None
     if settings.policy is PolicyName.MIXED:
         plan = execute_siss(graph, settings.theta)
@@ -251,7 +251,7 @@ def run_flow(
     sinks: Mapping[str, PackSink],
     settings: Settings = Settings(),  # noqa: B008  a frozen value
 ) -> FlowMeasurements:
-    """Run a flow to its end: on this very thread if one is enough, else on a pool."""
+    """Run a flow to its end: on this thread if one is enough, else on a pool."""
     request = request_of(graph, sources, sinks, settings)
     if settings.threads == 1:
         return run_here(request, settings)
@@ -278,17 +278,17 @@ def run_here(request: Request, settings: Settings) -> FlowMeasurements:
 
 
 def outcome_of(request: Request, at: Instant) -> FlowMeasurements:
-    """What a flow that is over took; raises what made it fail."""
+    """The measurements of an ended flow; raises the error that failed it."""
     failure = request.failure
     if failure is None:
         return request.measured(at)
     for item in request.items.values():
         close = getattr(item.rest, "close", None)
         if close is not None:
-            # What an activity says on its way out must not hide why the flow failed.
+            # An error while an activity closes must not hide why the flow failed.
             with suppress(BaseException):
                 close()
-    # A KeyboardInterrupt is the user's, at the keyboard, whatever the activity was doing.
+    # A KeyboardInterrupt comes from the user, not from the activity.
     if isinstance(failure, SpringhouseError | KeyboardInterrupt):
         raise failure
     blamed = "the flow" if request.failed_in is None else f'activity "{request.failed_in}"'

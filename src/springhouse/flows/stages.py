@@ -1,18 +1,19 @@
 """Which activities share a Spark task?
 
-Between its boundaries a flow runs inside tasks, many of them side by side, each with an engine of
-its own. What has to see rows together (an aggregate, a sort, a join) gets them from a shuffle, so
-it begins a new stage:
+A flow runs inside Spark's tasks. Many tasks run in parallel, each with its own engine. An activity
+that must see rows together (an aggregate, a sort, a join) gets them from a shuffle: the rows change
+hands between tasks. So the activity begins a new stage:
 
     level(activity) = the highest of: level(producer), plus 1 where rows change hands
     a stage         = activities of one level that pass rows on to each other, or read one source
 
-So stages of one level do not wait for each other and run at the same time, and a router or several
-targets part nothing: one pass serves them all (000 section 5.1 reserves that right).
+So stages of one level do not wait for each other and run at the same time. A router or several
+targets begin no new stage: one pass serves them all (000 section 5.1 allows that).
 
-Rows change hands in one of four ways. A lookup's table is held by every task; what has to be
-together comes by key, or all of it to one task; anything else stays where it is. An activity that
-can be halved, an aggregate, does its first half before rows change hands, so that few do.
+Rows reach an input in one of four ways. Every task holds the whole table of a lookup. Rows that
+belong together come by key. If there is no key, all rows come to one task. All other rows stay in
+their task and do not change hands. An aggregate can be split into two halves. The first half works
+before the rows change hands, so that only few rows do.
 """
 
 from collections.abc import Mapping
@@ -45,7 +46,7 @@ class Exchange(Enum):
 
 @dataclass(frozen=True)
 class StageFeed:
-    """Rows from outside of a stage: a recordset (no port), or what left an activity before it."""
+    """Rows from outside of a stage: from a recordset (no port), or from an earlier activity."""
 
     name: str
     port: int | None = None
@@ -56,7 +57,7 @@ class StageFeed:
 
 @dataclass(frozen=True)
 class StageInput:
-    """An input of a stage: from where, with which columns, how, and by which keys."""
+    """An input of a stage: its feed, its columns, how the rows come, and by which keys."""
 
     feed: StageFeed
     schema: pa.Schema
@@ -68,8 +69,8 @@ class StageInput:
 class Stage:
     """Activities that share a task.
 
-    `graph` is what an engine runs in it. `inputs` that are not held are the ports of its reader,
-    in this order. `passed` are the feeds that later stages read, by the name of their sink.
+    An engine runs its `graph` in each task. The `inputs` that are not held are the ports of its
+    reader, in this order. `passed` are the feeds that later stages read, by the name of their sink.
     """
 
     level: int
@@ -80,12 +81,12 @@ class Stage:
 
     @property
     def shuffled_inputs(self) -> tuple[StageInput, ...]:
-        """What comes by the task's reader."""
+        """The inputs that come through the task's reader."""
         return tuple(i for i in self.inputs if i.hand is not Exchange.HELD)
 
     @property
     def alone(self) -> bool:
-        """Whether one task has to see all rows."""
+        """Whether one task must see all rows."""
         return any(intake.hand is Exchange.ALL_TOGETHER for intake in self.inputs)
 
 
@@ -115,7 +116,7 @@ def divide_into_stages(graph: FlowGraph) -> tuple[Stage, ...]:
 
 
 def split_activities(graph: FlowGraph) -> FlowGraph:
-    """The graph with both halves of each activity of which one can be done before a shuffle."""
+    """The graph with two halves for each activity that can do one half before a shuffle."""
     nodes: dict[str, FlowNode] = {}
     first_of: dict[str, str] = {}
     for name, node in graph.nodes.items():
@@ -134,7 +135,7 @@ def split_activities(graph: FlowGraph) -> FlowGraph:
 
 
 def exchange_of(node: FlowNode, port: int) -> tuple[Exchange, tuple[str, ...], bool]:
-    """How rows come to an input, by which keys, and whether they change hands for it."""
+    """How rows come to an input, by which keys, and whether they change hands."""
     if port not in node.together:
         return Exchange.AS_THEY_ARE, (), False
     if len(node.together) < len(node.inputs):
@@ -160,7 +161,7 @@ def _first_level(graph: FlowGraph, level: Mapping[str, int], edge: Edge) -> int:
 
 
 def _groups(graph: FlowGraph, running: list[str], level: Mapping[str, int]) -> dict[str, str]:
-    """Who shares a task: the name of one of them, for each."""
+    """The activities that share a task: maps each name to the name of one of them."""
     parent = {name: name for name in running}
 
     def root(name: str) -> str:
@@ -175,7 +176,7 @@ def _groups(graph: FlowGraph, running: list[str], level: Mapping[str, int]) -> d
                 continue
             neighbour = edge.producer
             if neighbour not in parent:
-                # Those that read one source as it is read it together.
+                # Activities that read one source unchanged read it together.
                 neighbour = first_reader.setdefault((edge.producer, level[name]), name)
             if level[neighbour] == level[name]:
                 parent[root(name)] = root(neighbour)

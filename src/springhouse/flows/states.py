@@ -1,7 +1,7 @@
 """What is an operator doing? (002 section 3.1)
 
-An operator runs on at most one thread at a time. Four states ensure that: scheduling an operator
-that runs only sets a mark, and the mark becomes a task when the run is over.
+An operator runs on at most one thread at a time. Four states ensure that. Scheduling an operator
+while it runs only sets a mark, and the mark becomes a task when the run is over.
 
 >>> print(draw_transitions())
 nothing               scheduled  -> scheduled (a new task)
@@ -17,19 +17,19 @@ from enum import Enum
 
 
 class OperatorState(Enum):
-    """What an operator is doing."""
+    """The states of an operator."""
 
     NOTHING = "nothing"
     SCHEDULED = "scheduled"
     RUNNING = "running"
     RUNNING_AND_SCHEDULED = "running and scheduled"
 
-    # States are looked up for every row pack, and the hash of an Enum is a function in Python.
+    # Every row pack looks up states, and the hash of an Enum is a slow function in Python.
     __hash__ = object.__hash__
 
 
 class StateEvent(Enum):
-    """What happens to an operator."""
+    """The events that change an operator's state."""
 
     __hash__ = object.__hash__
 
@@ -54,14 +54,14 @@ TRANSITIONS = {
 
 
 def next_state(state: OperatorState, happening: StateEvent) -> OperatorState:
-    """The state after something happened."""
+    """The state after an event."""
     after = TRANSITIONS.get((state, happening))
     assert after is not None, f"an operator in state {state.value} can't be {happening.value}"
     return after
 
 
 def makes_a_task(before: OperatorState, after: OperatorState) -> bool:
-    """Whether a new task follows: always when an operator becomes scheduled."""
+    """Whether a new task follows: it does when an operator becomes scheduled."""
     return after is OperatorState.SCHEDULED and before is not OperatorState.SCHEDULED
 
 

@@ -4,9 +4,9 @@ Invariant: stratum(s) = 0 if nothing feeds s, else 1 + max(stratum(t) for t that
 is no path between two subflows of one stratum, and they may run at the same time, each under a
 policy of its own, once the strata before are done.
 
-One subtlety that the paper does not mention: merging can close a circle between two subflows (a
-line that goes round a boundary and joins itself again). Those can't be stratified apart, and are
-one unit here: `derive_sis_sets` merges them first.
+The paper does not mention one case: merging can close a circle between two subflows, if a line goes
+round a boundary and joins itself again. Such subflows can't be in different strata. `stratify`
+merges them into one subflow first.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,10 +29,10 @@ def derive_sis_sets(feeding: Mapping[int, frozenset[int]]) -> tuple[tuple[int, .
 
 
 def stratify(graph: FlowGraph) -> tuple[tuple[Subflow, ...], tuple[tuple[int, ...], ...]]:
-    """The subflows of a flow, with those that would wait for each other made one, and the strata.
+    """The subflows of a flow, and their strata. Subflows that wait for each other are merged.
 
-    A diamond of which one arm has a boundary and the other has none is such a circle: what comes
-    before and what comes after the boundary pipeline along the other arm.
+    A diamond is an example, if one arm has a boundary and the other arm has none. The activities
+    before and after the boundary pipeline along the other arm.
     """
     subflows = break_into_subflows(graph)
     feeding = subflow_graph(graph, subflows)
@@ -50,7 +50,7 @@ def stratify(graph: FlowGraph) -> tuple[tuple[Subflow, ...], tuple[tuple[int, ..
 
 
 def _strongly_connected(feeding: Mapping[int, frozenset[int]]) -> Sequence[frozenset[int]]:
-    """The strongly connected parts: subflows that can reach each other are together."""
+    """The strongly connected parts: each has the subflows that can reach each other."""
     reach = {number: _reachable(number, feeding) for number in feeding}
     return list(
         dict.fromkeys(

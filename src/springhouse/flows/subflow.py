@@ -1,8 +1,8 @@
 """Which activities pass rows on without a recordset between? BreakIntoSubflows (000 section 5.1).
 
-A subflow is a connected part of the flow in which rows move from the first activity to the last
-with no storage between. Boundaries (recordsets, routers, activities all of whose inputs block)
-are subflows of their own. Without them, every connected part of the flow is one subflow.
+A subflow is a connected part of the flow. In it, rows move from the first activity to the last with
+no storage between. Each boundary (a recordset, a router, or an activity whose inputs all block) is
+a subflow of its own. Between boundaries, every connected part of the flow is one subflow.
 """
 
 from collections.abc import Mapping
@@ -25,10 +25,10 @@ def can_merge(graph: FlowGraph, one: str, other: str) -> bool:
 
 
 def break_into_subflows(graph: FlowGraph) -> tuple[Subflow, ...]:
-    """BIS: each node alone at first, then merged along every edge that can be merged.
+    """BIS: each node is a subflow at first. Then subflows merge along every edge that allows it.
 
-    Edges are visited in the order of the flow and subflows are merged by union-find: one pass, as
-    the paper's property says.
+    One pass with union-find visits the edges in the order of the flow. By the paper's property one
+    pass is enough.
     """
     parent = {name: name for name in graph.nodes}
 
@@ -64,5 +64,5 @@ def subflow_graph(graph: FlowGraph, subflows: tuple[Subflow, ...]) -> Mapping[in
 
 
 def is_scheduled(graph: FlowGraph, subflow: Subflow) -> bool:
-    """Whether there is something to run in it: recordsets are not scheduled."""
+    """Whether it has a node that runs. Recordsets are not scheduled."""
     return any(graph.nodes[name].kind is not NodeKind.RECORDSET for name in subflow.nodes)

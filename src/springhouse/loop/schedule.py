@@ -53,8 +53,8 @@ class Schedule:
 
         The data that waits in its sources may have come right after its last refresh, long before
         this process sees it first. So its wait counts from that refresh. If the wait counted from
-        the first sight, a table whose owners die one after the other would never be late.
-        It would starve.
+        the first sight, a table whose owners die one after the other would starve: it would
+        never be late.
         """
         with self._lock:
             reached = self._tables.reached(name)
@@ -208,7 +208,7 @@ class Schedule:
             return self._scheduler.known(name, now)
 
     def unkeepable(self, now: Instant) -> list[UnkeepablePromise]:
-        """The promises that can't be kept, as far as costs are known."""
+        """The promises that can't be kept by the known costs."""
         with self._lock:
             return self._scheduler.unkeepable(now)
 

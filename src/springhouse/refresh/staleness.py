@@ -1,9 +1,9 @@
 """How stale is a table, and how long has new data waited for it?
 
 There are two measures. Staleness is that of paper 001 (section 2.3): now less the freshness of the
-table. It grows even when no new data arrives. Lag is that of paper 004: how long the oldest data
-has waited that arrived and is not reflected. It is 0 when the table is up to date. Promises bound
-the lag.
+table. It grows even when no new data arrives. Lag is that of paper 004: for how long the oldest
+data has waited that arrived and that the table does not reflect. It is 0 when the table is up to
+date. Promises bound the lag.
 
 The scheduler minimises the weighted staleness over time, `S = Σ p ∫ S(t) dt`. Between two refreshes
 the curve is a straight line, so the area is exact: `((b - F)² - (a - F)²) / 2`.
@@ -20,12 +20,12 @@ def staleness(freshness: Instant | None, now: Instant) -> Seconds | None:
 
 
 def trailing_edge(freshness: Iterable[Instant | None]) -> Instant | None:
-    """The freshness of the least fresh table; tables that hold nothing yet are not counted."""
+    """The freshness of the least fresh table; tables that hold nothing yet do not count."""
     return min((instant for instant in freshness if instant is not None), default=None)
 
 
 def lag(waiting_since: Iterable[Instant], now: Instant) -> Seconds:
-    """How long the oldest of the waiting data has waited."""
+    """How long the oldest waiting data has waited."""
     return Seconds(max((now - since for since in waiting_since), default=0.0))
 
 
@@ -58,7 +58,7 @@ class StalenessOverTime:
         self._area = 0.0
 
     def refreshed(self, now: Instant, freshness: Instant) -> None:
-        """The table became fresher; it never becomes less fresh."""
+        """Note that the table became fresher; it never becomes less fresh."""
         self._area += self._since_refreshed(now)
         self._from = now
         self.freshness = max(self.freshness, freshness)

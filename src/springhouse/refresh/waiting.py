@@ -1,4 +1,4 @@
-"""What does the scheduler report about its tables and waiting jobs?
+"""What does the scheduler report about tables and waiting jobs?
 
 The answers are plain data for `springhouse plan`, `springhouse status` and simulators.
 """
@@ -13,7 +13,7 @@ from springhouse.units import Instant, Seconds
 class Waiting:
     """A waiting job, and the number that decides when it starts.
 
-    `released` is when it may start; a promise may let it rest until then. `homes` are the home
+    `released` is when the job may start; a promise may let it rest until then. `homes` are the home
     tracks of its lane.
     """
 

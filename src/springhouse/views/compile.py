@@ -1,15 +1,15 @@
 """How is a view brought up to date after a change of some of its inputs?
 
-The tree of the query is cut at its aggregates. Each is a table of its own: the topmost one is the
-view itself, with its states in hidden columns of the same files; the others are hidden tables of
-the view. Below and between them the rules of this room write the change of the rows as one
-statement, from the changes of the inputs and of the hidden tables under it.
+The compiler cuts the tree of the query at its aggregates and stores each aggregate as a table. The
+topmost aggregate is the view itself, with its states in hidden columns of the same files. The other
+aggregates are hidden tables of the view. The rules in `delta/` write the change of the rows between
+two cuts as one statement, from the changes of the inputs and of the hidden tables below.
 
     Keyed   the view is a GROUP BY or DISTINCT, perhaps with a projection on top
     Top     the view is an ORDER BY … LIMIT
     Bag     anything else: rows are added and removed
 
-The rules, one file each, are put together into statements by `script`.
+`delta/script.py` combines the rules, one file each, into statements.
 """
 
 from collections.abc import Mapping, Sequence
@@ -74,8 +74,9 @@ def compile_view(
 ) -> "Compiled":
     """The view in a form that can be refreshed; `Refused` says why it can't be.
 
-    `columns` are what the view's columns are called, if that is not plain from the text. Without
-    `decimals`, sums of them are not carried forward: for a Spark that gives them other types.
+    `columns` are the names of the view's columns, if the text does not give them. Without
+    `decimals`, the compiler carries no sum of decimals forward: for a Spark that gives such sums
+    other types.
     """
     parsed = parse(text, schemas)
     names = tuple(columns) if columns is not None else parsed.names
@@ -100,7 +101,7 @@ class Compiled:
 
     @cached_property
     def hidden(self) -> Mapping[Aggregate, str]:
-        """The aggregates that are hidden tables, with their names, each after what it reads."""
+        """The aggregates that are hidden tables, with their names; each follows those it reads."""
         found: dict[Aggregate, str] = {}
         taken = {name.lower() for name in self.inputs}
         for node in walk(self.root):
@@ -121,7 +122,7 @@ class Compiled:
 
     @cached_property
     def build(self) -> tuple[Step, ...]:
-        """The steps that make everything from nothing: each has a `build` statement."""
+        """The steps that build the view from scratch: each has a `build` statement."""
         hidden = [
             self._keyed(node, name, _stored_names(node), self.inputs)
             for node, name in self.hidden.items()
@@ -161,7 +162,7 @@ class Compiled:
         return select([*items, named(number(1), WEIGHT)], where=[none])
 
     def _top(self, node: TopK, changed: frozenset[str]) -> Top:
-        """The first rows: stored with whatever orders them, if that is not visible anyway."""
+        """The first rows, stored with the values that order them, unless those are visible."""
         shown = [(name, self._head.value(old)) for name, old in self._shown]
         stored = {v.name: name for name, v in shown if isinstance(v, exp.Column)}
         extra = [name for name in node.columns if name not in stored]
@@ -209,7 +210,7 @@ class Compiled:
         first = top_k.limited(replace(node, offset=0), RowSelect(source, columns), script)
         final = first.as_columns([*outputs, (STALE, column("lost"))])
         candidates = script.statement(final.select([*layout.columns, STALE]))
-        # What OFFSET passes over is not stored: then only all rows can tell who is next.
+        # Rows that OFFSET skips are not stored, so only all rows can tell which row comes next.
         if node.offset:
             return Top("", layout, build, None, node.limit)
         return Top("", layout, build, candidates, node.limit, leading)
@@ -228,7 +229,7 @@ class Compiled:
         parts = script.change(node.child, form.used)
         build = self._recomputed(form)
         if not parts:
-            # Nothing under it changes; it is only ever built.
+            # Nothing below this table changes, so it is built once and never merged.
             return Keyed(name, form.layout, build, build, build, form.touched_names)
         rows = script.define("changed_rows", _changed_rows(form, parts, script))
         increments = form.increments(rows)
@@ -252,7 +253,7 @@ class Compiled:
         return replace(step, merge=merge, merge_given=merge_given, count=COUNT)
 
     def _merge_given(self, form: GroupQueries, name: str, increments: exp.Select) -> Statement:
-        """The second half of a merge, for increments that are there already."""
+        """The second half of a merge, for increments that were computed before."""
         script = self._script(frozenset())
         given = script.read(RelationKind.GIVEN, INCREMENTS, INCREMENTS, increments.named_selects)
         near = tuple(Near(form.stored[key], ((given, key),)) for key in form.node.keys)
@@ -260,7 +261,7 @@ class Compiled:
         return script.statement(form.merged(given, stored))
 
     def _recomputed(self, form: GroupQueries, touched: str | None = None) -> Statement:
-        """The groups from their rows: all of them, or only those whose keys are in `touched`."""
+        """The groups, computed from their rows: all groups, or those with keys in `touched`."""
         script = self._script(frozenset())
         node = form.node
         restriction: Touched | None = None
@@ -286,7 +287,7 @@ def _changed_rows(form: GroupQueries, parts: Sequence[RowSelect], script: Script
 
 
 def _leading(node: TopK, changes: Sequence[RowSelect], stored: Mapping[str, str]) -> Leading | None:
-    """What decides first who comes first, if the change says it as it is."""
+    """The first column of the order, if the change holds its values unchanged."""
     first = node.order[0]
     if not isinstance(first.this, exp.Column):
         return None
@@ -297,7 +298,7 @@ def _leading(node: TopK, changes: Sequence[RowSelect], stored: Mapping[str, str]
     return Leading(stored[first.this.name], found[0].among, descending, nulls_first)
 
 
-# What is on top of a view
+# The top of a view
 
 
 @dataclass(frozen=True)
@@ -309,7 +310,7 @@ class _Head:
     outputs: Mapping[str, Expression] | None = None
 
     def value(self, name: str) -> Expression:
-        """A column of the view over the columns of that operator."""
+        """A column of the view, as an expression over the columns of that operator."""
         return self.outputs[name] if self.outputs is not None else column(name)
 
 

@@ -1,8 +1,8 @@
 """How much work are the statements of a refresh, in numbers?
 
-The statements say how many queries run and how many relations they read. How many rows a change
-becomes is estimated from the numbers of changed rows and of all rows (`views.spread`). The planner
-knows what that costs.
+The statements give the number of queries and of the relations that the queries read. `views.spread`
+estimates how many rows a change becomes, from the numbers of changed rows and of all rows. The
+planner knows what that work costs.
 """
 
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ from springhouse.views.spread import spread
 
 @dataclass(frozen=True)
 class Effort:
-    """What a refresh asks: rows that `changed`, and beyond them those that are `met` or `made`."""
+    """The work of a refresh: rows that `changed`, and further rows that are `met` or `made`."""
 
     queries: int
     relations: int
@@ -27,7 +27,7 @@ class Effort:
 
 
 def effort_of(refresh: Refresh, changed: Mapping[str, float], rows: Mapping[str, float]) -> Effort:
-    """What a refresh does after so many rows of the inputs changed, out of all `rows`."""
+    """The work of a refresh after `changed` rows of the inputs changed, out of all `rows`."""
     asked = [each for step in refresh.steps for each in usual_statements(step)]
     relations = sum(len(statement.reads) for statement in asked)
     beyond = spread(refresh, changed, rows)
@@ -36,7 +36,7 @@ def effort_of(refresh: Refresh, changed: Mapping[str, float], rows: Mapping[str,
 
 
 def read_again(view: Compiled, rows: Mapping[str, float]) -> float:
-    """How many times the rows that the plain query reads are read on top, to build state."""
+    """How many additional times a build of the state reads the rows of the plain query."""
     plain = sum(rows.get(node.input, 0) for node in walk(view.root) if isinstance(node, Scan))
     read = sum(
         rows.get(reading.of, 0)

@@ -3,8 +3,8 @@
 The explanation is made from the very statements that the lake runs:
 
     state   the hidden columns of the view's own files, and its hidden tables
-    steps   one per table that is written, the view itself last: its statements, and for each
-            relation that a statement reads what it stands for
+    steps   one per table that is written, the view itself last: the statements of the step, and
+            the meaning of each relation that a statement reads
 
 The SQL runs as it is shown, wherever relations of those names exist.
 """
@@ -51,7 +51,7 @@ class HiddenTable:
 
 @dataclass(frozen=True)
 class ViewState:
-    """What is stored for incremental refreshes, besides the rows of the view."""
+    """The data stored for incremental refreshes, besides the rows of the view."""
 
     hidden_columns: tuple[HiddenColumn, ...]
     tables: tuple[HiddenTable, ...]
@@ -59,7 +59,7 @@ class ViewState:
 
 @dataclass(frozen=True)
 class RelationMeaning:
-    """The name of a relation in a statement, and what it stands for."""
+    """The name of a relation in a statement, and its meaning."""
 
     name: str
     meaning: str
@@ -67,7 +67,7 @@ class RelationMeaning:
 
 @dataclass(frozen=True)
 class StatementExplanation:
-    """A statement, what it gives, and whether it runs in a usual refresh."""
+    """A statement, its result in words, and whether it runs in a usual refresh."""
 
     name: str
     gives: str
@@ -78,7 +78,7 @@ class StatementExplanation:
 
 @dataclass(frozen=True)
 class StepExplanation:
-    """The statements that write one table; `holds` says what its rows are."""
+    """The statements that write one table; `holds` describes the rows of the table."""
 
     writes: str
     hidden: bool
@@ -114,7 +114,7 @@ def explain_refresh(
     )
 
 
-# What is stored
+# The stored state
 
 
 def _state(compiled: Compiled) -> ViewState:
@@ -127,7 +127,7 @@ def _state(compiled: Compiled) -> ViewState:
 
 
 def _hidden_columns(step: Step) -> tuple[HiddenColumn, ...]:
-    """The columns that readers do not see, and what each holds."""
+    """The columns that readers do not see, each with the expression that it holds."""
     given: dict[str, exp.Expr] = {}
     for alias in step.build.query.find_all(exp.Alias) if step.layout.hidden else ():
         given.setdefault(alias.alias, alias.this)
@@ -135,7 +135,7 @@ def _hidden_columns(step: Step) -> tuple[HiddenColumn, ...]:
 
 
 def _traced(name: str, given: Mapping[str, exp.Expr]) -> str:
-    """What a column is computed from, past all names that it was only passed on under."""
+    """The expression that computes a column, with all mere renamings followed back."""
     value: exp.Expr = exp.column(name)
     seen: set[str] = set()
     while isinstance(value, exp.Column) and value.name in given and value.name not in seen:
@@ -144,7 +144,7 @@ def _traced(name: str, given: Mapping[str, exp.Expr]) -> str:
     return value.sql(dialect="spark")
 
 
-# What is done
+# The statements
 
 
 def _step(step: Step, words: "_Words") -> StepExplanation:
@@ -168,7 +168,7 @@ def _step(step: Step, words: "_Words") -> StepExplanation:
 
 
 def usual_statements(step: Step) -> tuple[Statement, ...]:
-    """The statements of a step that run when nothing is in doubt."""
+    """The statements of a step that run in a usual refresh, when no group is stale."""
     match step:
         case Keyed():
             anew = (step.increments, step.recompute)
@@ -191,7 +191,7 @@ def _holds(step: Step) -> str:
 
 
 def _statements(step: Step) -> Iterator[tuple[str, Statement, str]]:
-    """The statements of a step: name, statement, and what it gives."""
+    """The statements of a step: name, statement, and its result in words."""
     match step:
         case Keyed():
             yield from _of_groups(step)
@@ -228,7 +228,7 @@ def _of_groups(step: Keyed) -> Iterator[tuple[str, Statement, str]]:
 
 
 class _Words:
-    """The names of one view, and what relations are in terms of them."""
+    """The names of one view, and the meanings of relations in terms of these names."""
 
     def __init__(self, view: str, inputs: Mapping[str, str], hidden: frozenset[str]) -> None:
         self.view = view
@@ -236,11 +236,11 @@ class _Words:
         self._hidden = hidden
 
     def named(self, name: str) -> str:
-        """An input or a hidden table, as a person knows it."""
+        """An input or a hidden table, under the name that a person knows."""
         return f"the hidden table {name}" if name in self._hidden else self._inputs.get(name, name)
 
     def meaning(self, reading: RelationRead, step: Step) -> str:
-        """What a relation stands for."""
+        """The meaning of a relation, in words."""
         near = [
             f"{each.column} is among {' or '.join(map('.'.join, each.among))}"
             for each in reading.near

@@ -5,15 +5,15 @@ Variants are data, for a planner to choose from (004 sections 2.3 and 3):
     batch             B(T)                     its query over its inputs
     incremental       Δ of all inputs          synchronous: all inputs move to one moment
     group recompute   the same, and some groups are computed anew from their rows
-    asynchronous      Δ+ of one input          against the others as they are now: the rows that are
-                                               there already do not learn of the others' changes
-                      Δ of one side            of a union: the others are not looked at
+    asynchronous      Δ+ of one input          against the current state of the other inputs: rows
+                                               already in the view ignore changes of the others
+                      Δ of one side            of a union: the refresh does not read the others
 
-An input can drive alone if what it adds to the view does not depend on what it added before: it is
-read once, and nothing but filters, projections, joins and unions, and the groups of the view
-itself, stand between it and the view. It may only add rows: a deleted row would have to be found
-as it was joined back then. One side of a union meets no other input, so whatever happens to it may
-come alone.
+One input can drive a refresh alone if the rows that it adds to the view do not depend on the rows
+that it added before. For this, the query reads the input once, with only filters, projections,
+joins, unions and the groups of the view itself between the input and the view. The input may only
+add rows: for a deleted row, the refresh would need the rows that it joined at that time. One side
+of a union joins no other input, so any change of that side can be applied alone.
 """
 
 from dataclasses import dataclass, replace
@@ -60,17 +60,17 @@ class RefreshVariant:
 
 
 def synchronous(compiled: Compiled, changed: frozenset[str]) -> RefreshVariant:
-    """The refresh that takes all changes in."""
+    """The refresh that applies all changes."""
     refresh = compiled.refresh(changed)
     anew = any(isinstance(step, Keyed) and step.merge is None for step in refresh.steps)
     return RefreshVariant(Way.GROUP_RECOMPUTE if anew else Way.INCREMENTAL, refresh)
 
 
 def regrouped(compiled: Compiled, changed: frozenset[str]) -> RefreshVariant | None:
-    """The refresh that computes all touched groups from their rows; None if that is no other one.
+    """The refresh that computes all touched groups from their rows; None if nothing differs.
 
-    Where groups are small and a merge is in doubt about many of them (a maximum that was deleted),
-    it is the cheaper one.
+    This refresh is cheaper if groups are small and a merge leaves many of them stale, for example
+    after the deletion of a maximum.
     """
     refresh = compiled.refresh(changed)
     if not any(isinstance(step, Keyed) and step.merge is not None for step in refresh.steps):
@@ -99,9 +99,9 @@ def can_drive(compiled: Compiled, name: str) -> bool:
 
 
 def drives_alone(compiled: Compiled, name: str) -> bool:
-    """Whether what becomes of rows of one input has nothing to do with any other input.
+    """Whether the effect of one input's rows on the view is independent of all other inputs.
 
-    Then any change of it can drive, and the others need not be looked at.
+    Then any change of this input can drive a refresh, and the refresh does not read the others.
     """
     return can_drive(compiled, name) and _is_side(compiled.root, name)
 
@@ -134,7 +134,7 @@ def _grows(node: Node) -> bool:
 
 
 def _is_linear(node: Node, name: str) -> bool:
-    """Whether the rows of a node that come from an input come from one row of it each."""
+    """Whether each row of a node that comes from an input comes from one row of that input."""
     if name not in inputs(node) or isinstance(node, Scan):
         return True
     match node:

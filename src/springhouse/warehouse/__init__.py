@@ -1,19 +1,19 @@
 """What does a running warehouse consist of?
 
-This room joins the other rooms to the world: it owns the clock and the threads.
+This room joins the other rooms to the outside world: it owns the clock and the threads.
 
     warehouse            what a user can do with a warehouse
-    internals            its parts: the project, the lake, and what watches both
+    internals            its parts: the project, the lake, and the watch over both
     watch                what the sources and the Delta logs say to the loop
     available_ways       how a table can be refreshed now, and at what cost
-    retained_versions    which old versions are still needed
+    retained_versions    the old versions that readers still need
     machine              how busy this machine is
     reports/             status, plan, history, explanation
     running/             how refreshes run
     node/                a warehouse as one node of a cluster
 
-A name is imported when it is used, as in `springhouse` itself: a node votes before it has loaded
-Arrow and Spark, with the modules of `node/` alone.
+A name is imported when it is used, as in `springhouse` itself. So a node, which needs only the
+modules of `node/` to vote, votes before it has loaded Arrow and Spark.
 """
 
 from importlib import import_module

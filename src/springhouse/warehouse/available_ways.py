@@ -1,13 +1,13 @@
 """How can a table be refreshed now, and what would each way cost?
 
-There is one number for what a refresh takes. The planner's formula says it from what the Delta logs
-tell, corrected by what refreshes took (`planner.way.choose_way`). Tables that are no views have no
-formula, and before a view has taught anything its formula says little: then the scheduler's own
-number is the one, and the planner asks for it (`learned`).
+There is one number for the seconds of a refresh. The planner's formula computes it from the Delta
+logs, corrected by the durations of past refreshes (`planner.way.choose_way`). A table that is no
+view has no formula, and without past refreshes the formula of a view says little. In both cases the
+planner uses the scheduler's own number (`learned`).
 
-Between ways that differ clearly the numbers of rows have the last word. Between ways that nearly
-cost the same, or that were not tried often enough, the plan is settled when its refresh begins,
-because then it is read which keys changed, and so which files are needed (docs/decisions/0040).
+If two ways clearly differ, the numbers of rows decide. If they cost nearly the same, or were not
+tried often enough, the plan is settled when its refresh begins. The refresh then reads which keys
+changed, and so which files it needs (docs/decisions/0040).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -46,7 +46,7 @@ from springhouse.views.variants import (
 
 
 class ProjectOffers:
-    """What can be done for each table of one project, and at what cost."""
+    """The ways to refresh each table of one project, and their costs."""
 
     def __init__(self, project: Project, graph: Graph, lake: Lake, chooser: Chooser) -> None:
         self._project = project
@@ -57,14 +57,14 @@ class ProjectOffers:
             tuple[object, ...], tuple[Compiled, dict[str, str]] | NotIncremental
         ] = {}
         self.learned: Callable[[str], Seconds | None] = lambda _: None
-        """What the scheduler has learned about a table from its past alone."""
+        """What the scheduler has learned about a table from its past refreshes alone."""
 
     # --- What can be done ------------------------------------------------------------------------
 
     def offered(self, name: str) -> Offered:
         """The variants that a table has now."""
         if name not in self._project.views:
-            # A streaming table that other tables feed takes in what is new, and nothing else.
+            # A streaming table that other tables feed can only add the new rows.
             appends = all(isinstance(f, AppendFlow) for f in self._project.flows_into(name))
             read = self._graph.tables_read(name)
             return Offered(read, (WidgetVariant.INCREMENTAL,), grows=appends)
@@ -91,7 +91,7 @@ class ProjectOffers:
 
     @staticmethod
     def _synchronous(compiled: Compiled) -> list[WidgetVariant]:
-        """The variants that take all changes in: by increments, by groups, or by either."""
+        """The variants that load all changes: by increments, by groups, or by either."""
         every = frozenset(compiled.inputs)
         if synchronous(compiled, every).way is Way.GROUP_RECOMPUTE:
             return [WidgetVariant.GROUP_RECOMPUTE]
@@ -105,7 +105,7 @@ class ProjectOffers:
     def _compiled_view(
         self, name: str, keys: Sequence[str]
     ) -> tuple[Compiled, dict[str, str]] | NotIncremental:
-        """What the compiler makes of a view, and what it calls each input; asked once."""
+        """The compiled view and its name for each input; a result is kept for the next call."""
         declared = self._project.views[name]
         made = tuple((s.version if (s := self._lake.log(k).newest()) else -1) >= 0 for k in keys)
         asked = (name, fingerprint(self._project, declared), made, self.note(name) is None)
@@ -113,7 +113,8 @@ class ProjectOffers:
             try:
                 found = known_plan(self._lake, self._project, declared, keys)
             except LakeError as error:
-                # A log is damaged, which its refresh tells. Once it is mended, this is asked again.
+                # The log is damaged; the refresh reports it. This result is not kept, so a repair
+                # counts.
                 return NotIncremental(error.problem, error.where or str(declared.place))
             if isinstance(found, NotIncremental):
                 self._compiled[asked] = found
@@ -128,7 +129,7 @@ class ProjectOffers:
     def cheapest(self, name: str, versions: Mapping[str, int]) -> Offer | None:
         """The cheapest way to bring a view to these versions, all of them at once.
 
-        None where it will be computed anew, because there is nothing to build on.
+        None if the view would be recomputed, because nothing is stored to build on.
         """
         note = self.note(name)
         if note is None or not versions or not versions.keys() <= note.read.keys():
@@ -151,7 +152,7 @@ class ProjectOffers:
     def _facts(
         self, name: str, versions: Mapping[str, int], moved: Mapping[str, float]
     ) -> WayFacts | None:
-        """What the logs say of a refresh of a view; None if it can only be recomputed."""
+        """What the logs say about a refresh of a view; None if it can only be recomputed."""
         found = self._compiled_view(name, self._keys(name))
         note = self.note(name)
         if isinstance(found, NotIncremental) or note is None:
@@ -172,7 +173,7 @@ class ProjectOffers:
         )
 
     def estimate(self, operator: Operator, readings: Sequence[InputRead]) -> Estimate:
-        """What a planner's invocation costs, and the rows that come out."""
+        """The cost of an invocation in a plan, and the number of rows that it returns."""
         name = operator.outputs[0].channel
         inputs = len(operator.ports)
         bases = sum(each.base_rows for each in readings[:inputs])
@@ -191,9 +192,9 @@ class ProjectOffers:
     def _seconds(
         self, name: str, variant: WidgetVariant, bases: float, moved: Mapping[str, float]
     ) -> float:
-        """What a refresh takes, as far as it can be told without reading anything."""
+        """The seconds of a refresh, as far as they are known without reading anything."""
         past, note = self._past(name), self.note(name)
-        # With state there are several ways, and only the formula can tell them apart.
+        # With state there are several ways, and only the formula can distinguish them.
         one_way = note is None or not note.stateful
         if not past.lessons and one_way and (known := self.learned(name)) is not None:
             return known
@@ -215,14 +216,14 @@ class ProjectOffers:
     # --- What the logs say -----------------------------------------------------------------------
 
     def _rows(self, key: str, version: float = inf) -> int:
-        """How many rows a table has as of a version, or now, as far as its log tells."""
+        """The number of rows of a table at a version, or now, as far as its log says."""
         for commit in reversed(self._lake.log(key).commits()):
             if commit.version <= version and commit.note is not None and commit.note.rows:
                 return commit.note.rows
         return 0
 
     def _changed(self, key: str, before: int, after: int) -> int:
-        """How many rows of an input changed between two versions."""
+        """The number of rows of an input that changed between two versions."""
         found = 0
         for commit in reversed(self._lake.log(key).commits()):
             if commit.version <= before:
@@ -232,19 +233,19 @@ class ProjectOffers:
         return found
 
     def notes(self, name: str) -> list[Note]:
-        """What the last refreshes of a table say about themselves."""
+        """The notes of the last refreshes of a table."""
         return refreshes_of(self._lake, name)
 
     def last_seconds(self, name: str) -> list[float]:
-        """What the last refreshes of a table took, the newest last."""
+        """The seconds of the last refreshes of a table, the newest last."""
         return [note.seconds for note in self.notes(name)]
 
     def note(self, name: str) -> Note | None:
-        """What the newest commit of a table says; None if there is none, or it is not ours."""
+        """The note of a table's newest commit; None without a commit, or if it is not ours."""
         newest = self._lake.log(name).newest()
         return newest.note if newest is not None else None
 
 
 def _way_of(variant: WidgetVariant) -> WidgetVariant:
-    """The way of a refresh that a variant of an operator stands for."""
+    """The way of a refresh that a variant of an operator means."""
     return variant if variant in WAYS else WidgetVariant.INCREMENTAL

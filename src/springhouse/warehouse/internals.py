@@ -1,7 +1,7 @@
-"""What does an open warehouse consist of?
+"""Which parts does an open warehouse have?
 
 The parts are for the rooms of Springhouse, its tests and its benchmarks. They may change with every
-release; `Warehouse` is the interface for users.
+release; users use `Warehouse`.
 """
 
 from collections.abc import Callable, Mapping
@@ -30,7 +30,7 @@ _ALONE = "local"
 
 @dataclass(frozen=True)
 class Internals:
-    """The parts of an open warehouse: its project, its lake, and what watches both."""
+    """The parts of an open warehouse: its project, its lake, and the watch over both."""
 
     project: Project
     lake: Lake
@@ -44,7 +44,7 @@ class Internals:
 
 @dataclass(frozen=True)
 class Opening:
-    """How a warehouse is opened; with `read_only`, Spark's log is not written either."""
+    """How a warehouse is opened; with `read_only`, Spark does not write its log either."""
 
     clock: Callable[[], Instant]
     on_spark_start: Callable[[], None]
@@ -58,10 +58,10 @@ def node_name(configuration: Mapping[str, str]) -> str:
 
 
 def open_internals(folder: Path, configuration: Mapping[str, str], opening: Opening) -> Internals:
-    """Load a project, and open its lake; raises all errors of the project at once."""
+    """Load a project and open its lake; raises all errors of the project at once."""
     _check(configuration)
-    # A project's Python file may use Spark while it is loaded, so Spark comes before the project.
-    # All that Spark needs stands in the pipeline file.
+    # A Python file of the project may use Spark while it is loaded, so Spark has to be ready first.
+    # The pipeline file has all settings that Spark needs.
     location = folder.resolve()
     settings = Configuration({}, location)
     lakes: list[Lake] = []
@@ -81,7 +81,7 @@ def open_internals(folder: Path, configuration: Mapping[str, str], opening: Open
 
 def _open_lake(name: str, storage: str, settings: Configuration, opening: Opening) -> Lake:
     place = Storage.at(storage, settings.folder)
-    # The nodes of a cluster share the storage, and each has a Spark with a log of its own.
+    # The nodes of a cluster share the storage, but the Spark of each node has a log of its own.
     node = NODE_NAME.find(settings)
     file = f"spark-{node}.log" if node else "spark.log"
     is_logged = "://" not in place.root and not opening.read_only
@@ -96,7 +96,7 @@ def _open_lake(name: str, storage: str, settings: Configuration, opening: Openin
 
 
 def _check(configuration: Mapping[str, str]) -> None:
-    """Raise everything that is wrong with the settings of the caller."""
+    """Raise every error in the settings of the caller."""
     place = Place("configuration", 0)
     found = (check_setting(key, value, place) for key, value in configuration.items())
     errors = [error for error in found if error is not None]

@@ -13,7 +13,7 @@ class Machine:
         psutil.cpu_percent()  # The next call measures from now on.
 
     def cpu(self) -> float:
-        """The part of the CPU time since the last call in which a CPU was busy."""
+        """The busy part of the CPU time since the last call."""
         return float(psutil.cpu_percent()) / 100
 
     def memory(self) -> float:

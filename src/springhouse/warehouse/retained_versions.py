@@ -1,7 +1,7 @@
 """Which old versions of a table do its readers still need?
 
-A reader goes on from the version that it reflects, so vacuum keeps the files of that version and of
-all later ones.
+A reader continues from the version that it reflects, so vacuum keeps the files of that version and
+of all later ones.
 """
 
 from springhouse.lake.sinks.delivery import needed_by_sinks
@@ -12,7 +12,7 @@ from springhouse.warehouse.watch import Watch
 
 def needed_versions(watch: Watch, name: str) -> list[int]:
     """The versions of a table that its readers reflect."""
-    # A state is read at the newest version that has it: older ones with the same rows may go.
+    # A state is read at the newest version that holds it: older ones with the same rows may go.
     read_at = {s.made: s.version for s in watch.lake.log(name).snapshots()}
     return [read_at.get(made, made) for made in _reflected_by_readers(watch, name)]
 
@@ -30,7 +30,7 @@ def _reflected_by_readers(watch: Watch, name: str) -> list[int]:
 
 
 def _streamed_by_readers(watch: Watch, name: str) -> list[int]:
-    """The last version of a table that each stream over it has read."""
+    """For each stream over a table, the last version that it has read."""
     needed = []
     for table in watch.project.tables:
         stored = watch.stored(table)
@@ -45,7 +45,7 @@ def _streamed_by_readers(watch: Watch, name: str) -> list[int]:
 
 
 def _reflected_states(watch: Watch, view: str, reader: str) -> list[int]:
-    """The newest version of a view that is not newer than what its reader reflects."""
+    """The newest version of a view that is not newer than those that its reader reflects."""
     reflected = watch.lake.log(reader).newest()
     assert reflected is not None
     states = [

@@ -172,7 +172,7 @@ class Warehouse:
             raise SpringhouseError("this warehouse was opened to read only")
 
     def _describe(self) -> None:
-        """Give the stored tables the comments and properties that are declared now."""
+        """Give the stored tables the declared comments and properties."""
         for name in (*self.project.tables, *self.project.views):
             if self._watch.permits.owns(name):
                 describe_table(self._lake, self.project, name)
@@ -310,7 +310,7 @@ class Warehouse:
         return replace(verified, problems=tuple(problems), untold=untold)
 
     def _identity_problems(self, name: str) -> Iterator[str]:
-        """The sources and sinks of a table that are not those that its offsets count."""
+        """The sources and sinks of a table that differ from those that its offsets belong to."""
         if name in self.project.tables:
             for feed in self._watch.feeds(name):
                 yield from feed.identity_problems()
@@ -339,7 +339,7 @@ class Warehouse:
     # --- Names and schedules --------------------------------------------------------------------
 
     def _schedule(self, now: Instant) -> Schedule:
-        """The running scheduler; if none runs, one from the Delta logs that knows what waits."""
+        """The running scheduler, or one from the Delta logs that knows the waiting data."""
         live = self._live
         if live is not None:
             return live.schedule
@@ -349,12 +349,12 @@ class Warehouse:
         return schedule
 
     def _scheduler(self, now: Instant) -> Schedule:
-        """A scheduler that knows the Delta logs, and not what waits."""
+        """A scheduler that knows the Delta logs, but not the waiting data."""
         settings = self._settings()
         return Schedule(self._watch.facts, settings.policy, settings.tracks, now)
 
     def _tables_in(self, references: Sequence[Reference]) -> list[str]:
-        """The keys of the tables that a query reads, also through temporary views."""
+        """The keys of the tables that a query reads, also those read through temporary views."""
         keys: list[str] = []
         for reference in references:
             temporary = self.project.temporary_views.get(reference.name)
@@ -365,7 +365,7 @@ class Warehouse:
         return list(dict.fromkeys(keys))
 
     def _declared(self, name: str) -> str:
-        """The normal name of a declared table or view; an error with a hint for any other name."""
+        """The normal name of a declared table or view; other names raise an error with a hint."""
         normal = names_of(self.project).parse(name)
         if normal in self.project.tables or normal in self.project.views:
             return normal

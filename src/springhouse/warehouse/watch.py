@@ -1,8 +1,8 @@
 """What do the real sources and Delta logs say to the loop?
 
 The watch opens the sources of each table, and compares their latest offsets with those in the Delta
-logs: it is the `Sources` of `loop.observing`. It writes nothing and starts nothing. What is to be
-refreshed, and how, is decided by `planner.planning`.
+logs: it is the `Sources` of `loop.observing`. It writes nothing and starts nothing.
+`planner.planning` decides what to refresh, and how.
 """
 
 import logging
@@ -47,7 +47,7 @@ _LONG_AGO = Instant(float("-inf"))
 
 @dataclass(frozen=True)
 class Horizon:
-    """The ends of all sources at one moment: a single refresh of everything stops there."""
+    """The ends of all sources at one moment; a single refresh of everything stops there."""
 
     ends: Mapping[str, int] = field(default_factory=dict)
 
@@ -84,13 +84,13 @@ class Watch:
         self._node = node
         self.sharing = sharing(project)
         self._feeds: dict[str, Feed] = {}
-        # Flows that failed beside others, and the moment of their next try.
+        # Flows that failed while others went on, and the moment of their next try.
         self._held: dict[str, Instant] = {}
         self._behind: dict[str, Mapping[str, Range]] = {}
         self._opened: dict[str, TableVersion] = {}
-        # The first lost file of a view, as of the last inspection.
+        # The first lost file of a view, from the last inspection.
         self._lost: dict[str, FileLost] = {}
-        # The oldest and newest version of a table when its quarantine was last complete.
+        # The oldest and newest version of a table at which its quarantine was complete.
         self._settled: dict[str, tuple[int, int]] = {}
 
     def feeds(self, table: str) -> tuple[Feed, ...]:
@@ -122,17 +122,17 @@ class Watch:
             self._held.pop(name, None)
 
     def is_held(self, flow: Flow) -> bool:
-        """Whether a flow failed, and its next try is still to come."""
+        """Whether a flow failed and waits for its next try."""
         return self._clock() < self._held.get(flow.name, _LONG_AGO)
 
     def forget(self, table: str) -> None:
-        """Open the sources of a table again next time: another process went on with them."""
+        """Open the sources of a table again next time, because another process used them since."""
         with self._lock:
             for flow in self.project.flows_into(table):
                 self._feeds.pop(flow.name, None)
 
     def take_over(self, table: str) -> None:
-        """Go on where another process ended: earlier observations of the table are outdated."""
+        """Go on where another process ended, without the outdated observations of the table."""
         self.forget(table)
         self.observing.take_over(table)
 
@@ -142,7 +142,7 @@ class Watch:
         return tuple(-1 if each is None else each.version for each in newest)
 
     def ask(self, table: str, last: LastRun, now: Instant) -> SourceAnswer:
-        """The data that the sources of a table have and the table lacks."""
+        """The data in the sources of a table that the table lacks."""
         try:
             found = self._ends(table)
             calls = self._stream_waits(table, last, now) or self._unmade(table, last)
@@ -156,7 +156,7 @@ class Watch:
             return SourceAnswer(problem=error_text(error))
 
     def _ends(self, table: str) -> SourceAnswer:
-        """The ends of the sources, and the ends of what is loaded of them."""
+        """The ends of the sources, and the ends of their loaded data."""
         stored = self.stored(table)
         behind: dict[str, Range] = {}
         is_cut = False
@@ -196,13 +196,13 @@ class Watch:
         return found
 
     def _unmade(self, table: str, last: LastRun) -> bool:
-        """Whether an empty table can be made for its readers: worth one try."""
+        """Whether an empty table can be made for its readers, which is worth one try."""
         if last.at is not None or self.lake.log(table).newest() is not None:
             return False
         return all(self.lake.log(each).newest() for each in self.graph.tables_read(table))
 
     def _is_unsettled(self, table: str) -> bool:
-        """Whether a process died before the quarantine had all records that commits set aside."""
+        """Whether the quarantine may lack records that commits set aside, after a crash."""
         commits = self.lake.log(table).commits()
         newest = (commits[0].version, commits[-1].version) if commits else None
         if newest is None or self._settled.get(table) == newest:
@@ -213,14 +213,14 @@ class Watch:
         return False
 
     def _stream_waits(self, table: str, last: LastRun, now: Instant) -> bool:
-        """Whether a streaming function should run: its tables moved, or its pause is over."""
+        """Whether a streaming function should run: its inputs moved, or its pause is over."""
         into = self.project.flows_into(table)
         flows = [f for f in into if is_streaming_function(f) and not self.is_held(f)]
         if not flows:
             return False
         inputs = [i for flow in flows for i in self.graph.flow_inputs(flow)]
         if self._lacks_inputs(inputs):
-            return False  # Its inputs do not exist yet: no failure, and nothing to do.
+            return False  # Its inputs do not exist yet: this is no failure, and there is no work.
         if last.at is None:
             return True
         if any(i.reading not in (ReadMode.TABLE, ReadMode.STREAM) for i in inputs) or not inputs:
@@ -228,13 +228,13 @@ class Watch:
         return self._streams_moved(table, inputs)
 
     def _lacks_inputs(self, inputs: Sequence[Input]) -> bool:
-        """Whether a table of this project that a function reads does not exist yet."""
+        """Whether a table or view that a function reads does not exist yet."""
         watched = {i.name for i in inputs if i.reading is not ReadMode.OTHER}
         declared = watched & {*self.project.tables, *self.project.views}
         return any(self.lake.log(name).newest() is None for name in declared)
 
     def _streams_moved(self, table: str, inputs: Sequence[Input]) -> bool:
-        """Whether the tables that a function streams from have versions that it did not read."""
+        """Whether the streamed inputs of a function have versions that it did not read."""
         newest = self.lake.log(table).newest()
         reflected = newest.note.after if newest and newest.note else Provenance()
         keys = {input_key(i.reading, i.name) for i in inputs if i.reading is ReadMode.STREAM}
@@ -259,7 +259,7 @@ class Watch:
         return False
 
     def progress(self, table: str) -> dict[str, int]:
-        """The offset that each unit of a table has reached: by partition, or the version."""
+        """The offset of each unit of a table: by partition, or the version."""
         commits = self.lake.log(table).commits()
         if not commits:
             return {}
@@ -270,14 +270,14 @@ class Watch:
         return found
 
     def stored(self, table: str) -> TableVersion | None:
-        """The newest version of a table; it is opened again only when there is a new one."""
+        """The newest version of a table; the table is opened again only for a new version."""
         self.lake.log(table).validate_log()
         newest = self.lake.log(table).commits()
         if not newest:
             return None
         with self._lock:
             opened = self._opened.get(table)
-            # A table that was created again may have the same version.
+            # A table that was dropped and created again may have the same version number.
             known = opened is not None and self.lake.log(table).has_id(opened.table_id)
             if opened is None or not known or opened.version != newest[-1].version:
                 found = self.lake.find(table)
@@ -287,7 +287,7 @@ class Watch:
             return opened
 
     def inspect(self) -> None:
-        """Look for the files of all views: a view with a lost file is recomputed."""
+        """Look for lost files of all views: a view with a lost file is recomputed."""
         for name in self.project.views:
             if not self.permits.owns(name):
                 continue
@@ -298,11 +298,11 @@ class Watch:
                     self.planning.note_lost(name, lost.path)
 
     def lost(self, view: str) -> FileLost | None:
-        """A lost file of a view, as of the last inspection."""
+        """A lost file of a view, from the last inspection."""
         return self._lost.get(view)
 
     def horizon(self) -> Horizon:
-        """Where all sources outside the warehouse end now."""
+        """The current ends of all sources outside the warehouse."""
         ends: dict[str, int] = {}
         for table in self.project.tables:
             for flow in self.project.flows_into(table):
@@ -318,7 +318,7 @@ class Watch:
             return self.planning.plans(now)
 
     def plan(self, name: str, now: Instant) -> RefreshPlan | None:
-        """The refresh that a table or view wants now, if any."""
+        """The refresh that a table or view needs now, if any."""
         with self._lock:
             self.planning.look()
             return self.planning.plan(name, now)
@@ -328,7 +328,7 @@ class Watch:
         return self.planning.plan_forced(name, reason, self._clock())
 
     def purpose(self, table: str) -> str:
-        """The reason for a refresh of a table for which data waits."""
+        """The reason for refreshing a table with waiting data."""
         with passing(LOG, "the refresh of the table reports it", Exception):
             begun = [each for feed in self.feeds(table) for each in feed.unread()]
             if begun:
@@ -336,7 +336,7 @@ class Watch:
         return "new records"
 
     def problem(self, table: str) -> str | None:
-        """The error of a table's sources or of its log, if there is one."""
+        """The error of a table's sources or of its log, if any."""
         problem = self.observing.answer(table).problem
         if problem:
             return problem
@@ -344,7 +344,7 @@ class Watch:
         return error_text(damage) if damage is not None else None
 
     def warning(self, table: str) -> str | None:
-        """A warning about a table or its sources; it can be refreshed all the same."""
+        """A warning about a table or its sources; refreshes still work."""
         if self.source_warning(table):
             return self.source_warning(table)
         log = self.lake.log(table)
@@ -363,7 +363,7 @@ class Watch:
         return answer.warning if not answer.problem and self.permits.owns(table) else None
 
     def validate_log(self, view: str) -> None:
-        """Raise the damage of the log of a view, or of a table that it reads."""
+        """Raise an error if the log of a view, or of a table that it reads, is damaged."""
         damage = self.planning.damage(view)
         if damage is not None:
             raise LakeError(damage.problem, where=damage.where, hint=damage.hint)

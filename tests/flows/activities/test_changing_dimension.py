@@ -1,4 +1,4 @@
-"""Slowly changing dimensions: what was true from when until when?"""
+"""Slowly changing dimensions: which values were valid, from when until when?"""
 
 import pyarrow as pa
 import pytest

@@ -1,4 +1,4 @@
-"""Groups and their sums: DuckDB is the judge, partial results are merged on the way."""
+"""Groups and their sums: DuckDB is the judge, and partial results are merged on the way."""
 
 from decimal import Decimal
 
@@ -67,7 +67,7 @@ def test_many_groups_are_merged_before_the_end(monkeypatch: pytest.MonkeyPatch) 
 
 
 def in_two(graph: FlowGraph, rows: pa.Table, tasks: int) -> pa.Table:
-    """The one aggregate of a flow as tasks do it: a half over some of the rows, and the rest."""
+    """The one aggregate of a flow, split over tasks: partial results of some rows, then a merge."""
     whole = split_activities(graph)
     (name,) = (node.name for node in graph.of_kind(NodeKind.ACTIVITY))
     first, second = whole.nodes[f"{name} in each task"], whole.nodes[name]
@@ -147,7 +147,7 @@ def test_a_sum_that_does_not_fit_is_an_error_that_names_its_activity(
         read.aggregate(total="sum(v)", mean="avg(v)", name="all of it").write("totals")
 
     t = pa.table({"v": pa.array(numbers, pa.int64())})
-    # In one pack, and where only the merge of two packs is too large.
+    # The limit is exceeded in one pack, or only when two packs are merged.
     for pack_bytes in (10_000, 8):
         if fits:
             (row,) = summed.run({"t": t}, pack_bytes=pack_bytes)["totals"].to_pylist()

@@ -1,4 +1,4 @@
-"""What do activities make of one pack: filters, columns that stay, columns that are computed?"""
+"""The results of activities on one pack: filters, kept columns and computed columns."""
 
 import pyarrow as pa
 
@@ -41,7 +41,7 @@ def test_columns_stay_move_are_renamed_and_computed() -> None:
 
 
 def test_every_pack_has_the_schema_that_its_edge_declares() -> None:
-    """A source may promise less or more than its rows: NULLs, and metadata of where they lay."""
+    """A source may declare more or less than its rows have: NULLs, and metadata of their origin."""
 
     @flow
     def passed(flow: Draft) -> None:

@@ -1,4 +1,4 @@
-"""Which way does each row go? Routers, unions and expectations."""
+"""To which output does each row go? Routers, unions and expectations."""
 
 import pyarrow as pa
 import pytest

@@ -1,4 +1,4 @@
-"""Production keys become numbers: known ones as they were, new ones the next."""
+"""Production keys become numbers: known keys keep theirs, new keys get the next one."""
 
 import pyarrow as pa
 import pytest

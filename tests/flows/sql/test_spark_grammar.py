@@ -1,6 +1,6 @@
-"""Does sqlglot, as flows use it, read an expression as Spark's grammar has it?
+"""Does sqlglot, as flows use it, parse expressions by Spark's grammar?
 
-`tests/spark/test_flow_sql.py` holds the values of such expressions against a real Spark.
+`tests/spark/test_flow_sql.py` compares the values of such expressions with a real Spark.
 """
 
 from decimal import Decimal

@@ -1,4 +1,4 @@
-"""How views are refreshed next, told from Delta logs alone: nothing here starts Spark."""
+"""How are views refreshed next? From Delta logs alone: no test here starts Spark."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
@@ -43,7 +43,7 @@ COLUMNS = {
 
 
 class MadeWarehouse:
-    """A warehouse with tables made by hand: commits that say what they reflect, without rows."""
+    """A warehouse with tables made by hand: commits without rows that name what they reflect."""
 
     def __init__(self, folder: Path, sql: str) -> None:
         (folder / "transformations").mkdir()
@@ -56,7 +56,7 @@ class MadeWarehouse:
         self.warehouse = Warehouse(folder, clock=lambda: self.now)
 
     def arrive(self, table: str, at: float) -> None:
-        """New rows in a base table."""
+        """Commit new rows to a base table."""
         self._commit(table, Note("append", Instant(at), channel=True, rows=1000, rows_added=100))
 
     def refreshed(
@@ -84,7 +84,7 @@ class MadeWarehouse:
         place = self.warehouse.internals.lake.place(table)
         found = self.warehouse.internals.lake.find(table)
         for path in note.changes or ():
-            # Nobody reads it here, but a commit proves that the files it names are there.
+            # No test reads this file, but a commit checks that all files it names exist.
             file = Path(place.root, path)
             file.parent.mkdir(parents=True, exist_ok=True)
             file.touch()
@@ -161,14 +161,14 @@ def test_scores_that_are_too_old_to_be_read_are_refreshed_first(relaxed: MadeWar
     plans = {plan.table: plan for plan in watch.plans(Instant(late + 1.0))}
     assert plans["click_score"].urgent
     assert plans["click_score"].reason == "output needs it"
-    # Both are wanted, as one unit.
+    # Both tables are refreshed, as one unit.
     assert plans["output"].needs == ("click_score",)
 
 
 def test_the_last_step_of_a_unit_does_not_wait_for_what_comes_meanwhile(
     relaxed: MadeWarehouse,
 ) -> None:
-    """Or else, where data comes faster than a unit goes through, its last step is never done."""
+    """Otherwise, if data arrives faster than a unit finishes, its last step never runs."""
     relaxed.arrive("clicks", 400.0)
     late = 400.0 + 2 * DAY
     relaxed.arrive("pages", late)
@@ -197,7 +197,7 @@ def test_the_last_step_of_a_unit_is_left_out_if_it_would_break_the_bound(
 ) -> None:
     relaxed.arrive("clicks", 400.0)
     relaxed.arrive("pages", 401.0)
-    # A unit in which the scores were to be refreshed; but nothing came of that.
+    # The scores of this unit were due for a refresh that never happened.
     late = Instant(500.0 + 8 * DAY)
     unit = relaxed.warehouse.internals.watch.plan("output", late)
     assert unit is not None
@@ -227,7 +227,7 @@ def test_what_is_reflected_is_told_apart_along_the_tables_that_bounds_name(
     assert set(before.reflected) == {"clicks>sites", "clicks>counts>top", "clicks>sites>top"}
     made.refreshed("queue", 210.0, {"sites": 0, "top": 0}, before.reflected)
 
-    # An hour later only what comes through the sites has moved on; the counts may rest.
+    # An hour later only the data along the sites has advanced; the counts may rest.
     made.arrive("clicks", 300.0)
     made.refreshed("sites", 310.0, {"clicks": 1}, {"clicks": {1}})
     new = {"counts": 0, "sites": 1}
@@ -244,7 +244,7 @@ def test_what_is_reflected_is_told_apart_along_the_tables_that_bounds_name(
 
 
 def test_an_hour_along_one_pathway_hurries_nothing_on_the_others(tmp_path: Path) -> None:
-    """`queue` wants what comes through the sites after an hour, and the counts after a week."""
+    """`queue` bounds data along the sites to an hour, and data along the counts to a week."""
     made = MadeWarehouse(tmp_path, SELECTIONS)
     planning = made.warehouse.internals.watch.planning
     assert planning.waits.patience("top") == {"sites": 0, "counts": 7 * DAY - HOUR}
@@ -255,7 +255,7 @@ def test_an_hour_along_one_pathway_hurries_nothing_on_the_others(tmp_path: Path)
 def test_a_refresh_starts_early_enough_for_the_steps_that_it_begins_with(
     relaxed: MadeWarehouse,
 ) -> None:
-    """After a plan with a step, the bound that asked for it is looked at so much sooner."""
+    """After a plan with an extra step, the planner checks its bound earlier by that step's time."""
     relaxed.arrive("clicks", 400.0)
     watch = relaxed.warehouse.internals.watch
     week = Instant(400.0 + 7 * DAY)
@@ -267,7 +267,7 @@ def test_a_refresh_starts_early_enough_for_the_steps_that_it_begins_with(
     expected = sum(each.seconds or 0.0 for each in (*unit.first, unit))
     assert expected > 0
 
-    # Another week: new clicks, and by then it is known what both take together.
+    # Another week: new clicks arrive, and the total time of both tables is now known.
     relaxed.refreshed("click_score", week, {"clicks": 1}, {"clicks": {1}})
     read = {"pages": 0, "click_score": 1}
     relaxed.refreshed("output", week, read, {"pages": {0}, "clicks>click_score": {1}})
@@ -290,7 +290,7 @@ CREATE MATERIALIZED VIEW queue
 
 
 def test_one_side_of_a_union_leaves_the_other_where_it_is(tmp_path: Path) -> None:
-    """The provenance of the side that is not looked at does not move (004, section 3.3)."""
+    """The provenance of the side that is not read stays the same (004, section 3.3)."""
     made = MadeWarehouse(tmp_path, FEEDBACK)
     made.arrive("clicks", 100.0)
     for each in ("news", "sites"):
@@ -339,7 +339,7 @@ CREATE MATERIALIZED VIEW counts AS SELECT site, count(user) AS score FROM clicks
 
 @pytest.fixture
 def chained(tmp_path: Path) -> MadeWarehouse:
-    """Scores are made from counts and sites; only what comes from clicks may be a week old."""
+    """Scores are made from counts and sites; only data from clicks may be a week old."""
     promises = "'springhouse.staleness.clicks > counts > click_score' = '1 week'"
     text = SQL.format(promises=promises)
     before, _, after = text.partition("CREATE MATERIALIZED VIEW click_score")

@@ -1,4 +1,4 @@
-"""Which versions in the logs of tables become blocks."""
+"""Which versions in the logs of tables become blocks?"""
 
 from springhouse.planner.provenance import Channel, Provenance
 from springhouse.planner.relaxed.stored_blocks import Stored, blocks_in_logs, held_in_logs
@@ -41,7 +41,7 @@ def test_a_table_is_there_where_readers_are_and_where_they_could_go():
 
 
 def test_an_input_that_is_read_together_is_there_as_of_the_others_moment():
-    # u reflects a of version 6, from 60 on; b was at version 3 then, and v has read version 0.
+    # u has reflected version 6 of a since 60; b was at version 3 then, and v has read version 0.
     assert told("b") == [(BASE, (0, 0), 100.0), (BASE, (3, 3), 103.0), (MONOTONE, (0, 3), 1.0)]
 
 

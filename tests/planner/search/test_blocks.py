@@ -1,4 +1,4 @@
-"""Blocks, and who may take which."""
+"""Blocks, and the inputs that accept them."""
 
 import pytest
 

@@ -31,7 +31,7 @@ def lane(staleness=None, *, has_one_pathway=True):
 
 
 def made(lane, block):
-    """The blocks that come with a new one, each with what it is made from."""
+    """The blocks that follow from a new one, each with its ingredients."""
     takes = [
         each
         for each in CONVERTERS
@@ -75,7 +75,7 @@ def test_where_there_are_several_pathways_a_delta_may_leave_some_alone():
     moves_one = delta(at(a=0, b=3), at(a=2, b=3))
     there = lane(has_one_pathway=False)
     made(there, base(at(a=0, b=1)))
-    # What was read beside it is mixed in (section 2.4).
+    # The provenance includes the versions that were read beside the block (section 2.4).
     mixed = Provenance({"a": frozenset({2}), "b": frozenset({1, 3})})
     assert base(mixed) in dict(made(there, moves_one))
 

@@ -1,4 +1,4 @@
-"""Section 2.4: converters that are given, and those that are composed of them."""
+"""Section 2.4: declared converters, and compositions of them."""
 
 from collections.abc import Iterable, Mapping
 from itertools import pairwise, permutations

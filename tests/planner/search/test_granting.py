@@ -1,4 +1,4 @@
-"""Blocks that mend what is broken, alone or one after the other."""
+"""Blocks that repair a broken bound, alone or one after the other."""
 
 from springhouse.planner.bounds import ChannelBounds, Times
 from springhouse.planner.provenance import Channel, Provenance

@@ -1,4 +1,4 @@
-"""What a plan costs at least that uses an old base, or a delta that leads up from it."""
+"""The minimum cost of a plan that uses an old base, or a delta that starts from it."""
 
 from _linear_costs import Linear, Price
 
@@ -71,7 +71,7 @@ LOG = [Provenance.of(log=version) for version in range(4)]
 
 
 def news_first(rest_is_ready):
-    """News went out up to 2, the rest up to 0; it lies ready up to 2, or does not."""
+    """The output has the news up to 2 and the rest up to 0; the rest may be ready up to 2."""
     blocks = {
         "log": [Block("log", BASE, LOG[0]), Block("log", STRONG, LOG[2], LOG[0])],
         "news": [Block("news", BASE, LOG[0])],

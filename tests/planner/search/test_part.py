@@ -1,4 +1,4 @@
-"""What is worked out once about the channels that a search looks at."""
+"""Facts about the channels of a search that are computed only once."""
 
 from springhouse.planner.bounds import NO_LIMITS, ChannelBounds
 from springhouse.planner.search.blocks import BASE, INCREMENTS, MONOTONE, STRONG
@@ -51,7 +51,7 @@ def test_which_converters_take_a_kind():
 
     assert taking(MONOTONE) == taking(STRONG) == {(STRONG, BASE), (STRONG, INCREMENTS)}
     assert taking(INCREMENTS) == {(INCREMENTS, BASE), (INCREMENTS, STRONG)}
-    # A base is read by all but those that need none.
+    # All converters read a base, except those that need none.
     assert taking(BASE) == {
         (STRONG, BASE),
         (BASE, STRONG),

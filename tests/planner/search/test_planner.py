@@ -1,4 +1,4 @@
-"""A planner of a warehouse: views in place, over tables whose versions are kept."""
+"""A planner of a warehouse: views at their stored state, over tables that keep their versions."""
 
 from dataclasses import replace
 from math import inf
@@ -74,7 +74,7 @@ class Warehouse:
         self.read = {}
 
     def refreshed(self, name, **versions):
-        """`name` was made from these versions of its inputs."""
+        """Record that `name` was computed from these versions of its inputs."""
         log = self.logs.setdefault(name, [])
         found = []
         for each in self.flow.reads[name]:
@@ -229,7 +229,7 @@ def test_a_promise_of_a_minute_is_due_a_minute_after_the_arrival():
 
 
 def test_what_is_fresh_enough_rests():
-    """The report may be a day old, so the dear view above it is not refreshed for it."""
+    """The report may be a day old, so the expensive view above it is not refreshed for it."""
     views = {"dear": ["people"], "v": ["orders", "dear"]}
     bounds = [
         BoundStaleness("v", "orders", 0.0),

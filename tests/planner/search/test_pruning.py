@@ -1,4 +1,4 @@
-"""Section 6.2: which blocks are not looked at."""
+"""Section 6.2: the blocks that the search skips."""
 
 from springhouse.planner.provenance import Provenance
 from springhouse.planner.search.blocks import BASE, MONOTONE, STRONG, Block

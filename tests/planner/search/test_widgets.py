@@ -1,4 +1,4 @@
-"""Section 3: which variants a widget has, by their signatures."""
+"""Section 3: the variants of a widget, by their signatures."""
 
 import pytest
 
@@ -19,7 +19,7 @@ from springhouse.simulate.paper_widgets import (
 
 
 def signature(operator) -> str:
-    """An operator as the paper writes it: `B,Δ; B,Δ -> Δ`, with ! if synchronous."""
+    """An operator in the paper's notation: `B,Δ; B,Δ -> Δ`, with ! if synchronous."""
 
     def port(each):
         base = {Base.NONE: "", Base.OLD: "B", Base.NEW: "B'"}[each.base]
@@ -34,7 +34,7 @@ def signature(operator) -> str:
 
 
 def algebraic_aggregation(name: str, source: str, *, group_recompute: bool = False) -> Widget:
-    """What is a function of distributive ones, as a mean is of a sum and a count."""
+    """A function of distributive aggregates, as a mean is a function of a sum and a count."""
     parts = f"{name} parts"
     first = distributive_aggregation(parts, source, group_recompute=group_recompute)
     return first + stateless(name, parts)
@@ -95,7 +95,7 @@ def test_a_side_of_a_union_drives_with_any_change_and_nothing_else_is_looked_at(
     ).operators
     assert signature(driven) == "Δ; - -> Δ"
     assert driven.driver == "a"
-    # All that comes from one source is one pathway of a strict view: it can't be moved in part.
+    # All data from one source is one pathway of a strict view: no part of it can advance alone.
     strict = view(
         "v", ["a", "b"], [WidgetVariant.ASYNCHRONOUS], drivers=["a"], alone=["a"]
     ).operators

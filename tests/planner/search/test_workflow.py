@@ -1,4 +1,4 @@
-"""Channels, and which pathways are told apart."""
+"""Channels, and the pathways that the workflow distinguishes."""
 
 import pytest
 

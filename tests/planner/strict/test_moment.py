@@ -1,4 +1,4 @@
-"""At which moment are inputs read? Scenarios: versions with what they reflect, and the choice."""
+"""At which moment are inputs read? Scenarios: versions with their provenance, and the choice."""
 
 from springhouse.planner.provenance import Channel, Provenance
 from springhouse.planner.strict.moment import InputSnapshot, meeting_points, newest_common_moment
@@ -34,7 +34,7 @@ def test_a_diamond_reads_the_base_table_as_its_view_saw_it() -> None:
 
 
 def test_another_base_table_is_read_as_of_the_moment_of_the_view() -> None:
-    # totals reflects orders 2, valid from 20 until 30: customers 2 arrived at 25, within that.
+    # totals reflects orders 2, valid from 20 until 30. Customers 2 arrived at 25, within that time.
     totals = view({"orders": 2})
     choice = newest_common_moment({"customers": base("customers"), "totals": totals}, CHANNELS)
     assert choice is not None

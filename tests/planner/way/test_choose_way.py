@@ -1,4 +1,4 @@
-"""From facts to one decision, and the sentence that says why."""
+"""From facts to one decision, and the sentence that gives the reason."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -40,7 +40,7 @@ class Took:
 
 @dataclass
 class Looks:
-    """A closer look that finds a million rows in the files, and remembers for which ways."""
+    """A closer look that finds a million rows in the files, and records the ways that it served."""
 
     ways: list[WidgetVariant] = field(default_factory=list)
     rows: int = 1_000_000
@@ -100,8 +100,8 @@ def test_the_cheapest_way_is_taken_and_the_reason_is_what_decided() -> None:
 def test_a_slow_machine_is_not_a_slow_way() -> None:
     """TPC-H at scale factor 1 with 150 new orders each, five times slower than the formula says.
 
-    The first build took 36 s, increments 4.2 and 4.8 s, and recomputations would take 20 s: those
-    that decided said that a recomputation took 4.8 s, and gave the state up.
+    The first build took 36 s, increments took 4.2 and 4.8 s, and recomputations would take 20 s. An
+    earlier release expected a recomputation in 4.8 s and dropped the state.
     """
     past = [replace(BUILT, seconds=36.0)]
     for seconds in (4.2, 4.8, 4.5, 4.4, 4.7):
@@ -113,7 +113,7 @@ def test_a_slow_machine_is_not_a_slow_way() -> None:
 
 def test_state_is_not_given_up_before_its_use_has_cost_as_much() -> None:
     past = [BUILT, *[Took("full", BATCH, BATCH)] * 3]
-    # Somewhat dearer than a recomputation, but by less than building its state again costs.
+    # The increment costs more than a recomputation, but the difference is less than a new state.
     dear = replace(SMALL, rows_changed=150_000)
     assert BATCH < dear.estimate < 1.25 * BATCH
     assert summary(choose_way(facts(dear, past=past))) == ("incremental", False)

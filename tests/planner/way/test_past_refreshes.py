@@ -1,4 +1,4 @@
-"""Estimates in seconds, corrected by what the refreshes of all views really took."""
+"""Estimates in seconds, corrected by the durations of past refreshes of all views."""
 
 from dataclasses import dataclass
 
@@ -38,7 +38,7 @@ def learned(*refreshes: tuple[str, Refresh]) -> Learned:
     return found
 
 
-# What a view takes beyond the machine
+# The factor of a view, apart from the machine
 
 
 def test_what_was_wrong_is_corrected_by_its_median() -> None:
@@ -69,7 +69,7 @@ def test_a_recomputation_is_like_one_that_builds_state() -> None:
     built, slow = took(BUILDING, 1.5, 3.0), took(INCREMENTAL, 1.0, 0.1)
     assert correction(FULL, 3.0, built, built, slow, slow) == 0.5
     assert correction(INCREMENTAL, 0.1, built, slow, slow) == 10.0
-    # A build that was slow is believed as well: the first release that did not lost its state.
+    # A slow build counts, too: a release that ignored slow builds lost the view's state.
     long = took(BUILDING, 30.0, 3.0)
     assert correction(FULL, 3.0, long, long, long) == 10.0
     assert correction(BUILDING, 3.0, took(FULL, 6.0, 3.0), took(FULL, 6.0, 3.0)) == 2.0

@@ -1,4 +1,4 @@
-"""The formula, over plain numbers."""
+"""The cost formula, over plain numbers."""
 
 from dataclasses import replace
 
@@ -23,7 +23,7 @@ def test_rows_that_a_change_becomes_cost_more_than_it_does() -> None:
 def test_a_cost_says_what_it_is_made_of() -> None:
     cost = WayCost(WidgetVariant.INCREMENTAL, 2, 1_000, 10, 4, correction=2.0)
     assert str(cost) == "incremental: 2 queries, 1,000 rows read, 10 changed, about 0.5 s"
-    # What was not looked at is not told.
+    # The cost does not mention rows that nobody counted.
     unread = replace(cost, rows_read=0)
     assert str(unread) == "incremental: 2 queries, 10 changed, about 0.5 s"
 
@@ -32,6 +32,6 @@ def test_building_state_costs_what_has_to_be_read_again_for_it() -> None:
     plain = WayCost(WidgetVariant.BATCH, 1, 6_250_000)
     assert plain.estimate == 4.0
     assert with_state(plain, 1.0, 0).estimate == 8.0
-    # Hidden columns cost little, rows of hidden tables have to be written.
+    # Hidden columns cost little, but the rows of hidden tables must be written.
     assert with_state(plain, 0.0, 0).estimate == 5.0
     assert with_state(plain, 0.0, 500_000).estimate == 6.0

@@ -46,6 +46,6 @@ def test_state_that_saves_little_is_not_kept() -> None:
 
 def test_state_is_given_up_when_its_use_has_cost_as_much() -> None:
     assert overpaid_so_far([refreshed(4.5)] * 3, BATCH) == 1.5
-    # What it saved before does not count, and a saving ends what it cost.
+    # Savings from before do not count, and one saving ends the series of losses.
     assert overpaid_so_far([refreshed(0.5), refreshed(4.5)], BATCH) == 0.5
     assert overpaid_so_far([refreshed(4.5), refreshed(0.5)], BATCH) == 0.0

@@ -47,8 +47,8 @@ def test_it_starts_when_the_first_is_nearly_done() -> None:
     for name in ("daily", "monthly"):
         scheduler.arrived(name, Instant(700.0), freshness=Instant(700.0))
     assert started(scheduler, 700.0, [1, 2]) == ["daily"]
-    # 700 seconds of data for the report; 100 for every second of every second for the clicks:
-    # that is equal when no track is free for 14 seconds.
+    # The report loses 700 in each second of waiting. The clicks lose 100 more in each second than
+    # in the one before: both losses are equal when no track is free for 14 seconds.
     assert started(scheduler, 745.9, [2]) == []
     assert started(scheduler, 746.0, [2]) == ["monthly"]
 
@@ -97,7 +97,7 @@ def test_a_promise_about_to_break_takes_the_last_track() -> None:
 def test_a_report_that_waits_long_enough_gets_the_last_track() -> None:
     scheduler = two_reports(scheduled(clicks(), report("daily"), report("monthly")))
     assert started(scheduler, 300.0, [1, 2]) == ["daily"]
-    # The first one hangs; every five minutes more data waits for the second.
+    # The first refresh hangs; every five minutes more data waits for the second.
     waited = 300.0
     while not started(scheduler, waited, [2]):
         waited += 300.0

@@ -1,4 +1,4 @@
-"""How much does a table inherit from those who read it? (001, section 3.3)"""
+"""How much priority does a table inherit from its readers? (001, section 3.3)"""
 
 import pytest
 
@@ -8,7 +8,7 @@ from springhouse.refresh.scheduler import Scheduler
 from springhouse.refresh.table.table_profile import TableProfile
 from springhouse.units import Instant, Seconds
 
-# A diamond above a base table of no importance: base -> left, right -> top.
+# A diamond above an unimportant base table: base -> left, right -> top.
 DIAMOND = [
     TableProfile("base", priority=0.001),
     TableProfile("left", ("base",), priority=1.0),
@@ -42,7 +42,7 @@ RULES = [
 def test_rules(inheritance: Inheritance, expected: list[float]) -> None:
     found = priorities(scheduled(inheritance, DIAMOND))
     assert [*found.values()] == pytest.approx(expected)
-    # The order in which tables are declared makes no difference.
+    # The order of the declarations makes no difference.
     assert priorities(scheduled(inheritance, DIAMOND[::-1])) == found
 
 

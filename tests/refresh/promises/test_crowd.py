@@ -1,4 +1,4 @@
-"""Are promises that come due together kept, and is each of them still kept just in time?"""
+"""Are promises that are due together kept, and each of them still just in time?"""
 
 from collections.abc import Sequence
 
@@ -28,7 +28,7 @@ def scheduled(tables: Sequence[TableProfile], tracks: int = 1) -> Scheduler:
 def ends(
     scheduler: Scheduler, tracks: int, until: float, began: float = 0.0
 ) -> dict[str, tuple[float, float]]:
-    """When each refresh started and ended, if all take as long as they are expected to."""
+    """The start and end of each refresh, if all take the expected time."""
     found: dict[str, tuple[float, float]] = {}
     running: dict[str, tuple[float, int]] = {}
     free, now = {*range(1, tracks + 1)}, Instant(began)
@@ -59,7 +59,7 @@ def test_five_on_one_track_start_one_after_the_other_and_all_are_kept() -> None:
     scheduler = scheduled([report(n) for n in range(5)])
     for n in range(5):
         scheduler.arrived(f"report_{n}", Instant(100.0))
-    # The last one has to start at 156, and four of four seconds go before it.
+    # The last refresh must start at 156, and four refreshes of four seconds come before it.
     assert scheduler.next_change(Instant(100.0)) == 140.0
     assert sorted(ends(scheduler, 1, 400.0).values()) == [
         (140.0, 144.0),
@@ -71,7 +71,7 @@ def test_five_on_one_track_start_one_after_the_other_and_all_are_kept() -> None:
 
 
 def test_who_was_hurried_by_a_crowd_rests_as_long_the_next_time() -> None:
-    """It did not wait for a track since its data came: it could have rested for longer."""
+    """The table has not waited for a track since its data came: it could have rested longer."""
     scheduler = scheduled([report(n) for n in range(5)])
     for at in (100.0, 200.0, 300.0):
         for n in range(5):
@@ -127,7 +127,7 @@ def test_promises_of_which_there_are_too_many_are_no_crowd() -> None:
     scheduler = scheduled([report(n, seconds=40.0) for n in range(5)])
     for n in range(5):
         scheduler.arrived(f"report_{n}", Instant(100.0))
-    # None can be kept. They rest as long as they may, and then their weight decides.
+    # No promise can be kept. The tables rest as long as they may, and then their weights decide.
     assert scheduler.next_change(Instant(100.0)) == 120.0
     first = scheduler.order(Instant(121.0))[0]
     assert first.why == "benefit over time"

@@ -1,4 +1,4 @@
-"""Which promises can't be kept, and which could be?"""
+"""Which promises can't be kept, and which durations could be?"""
 
 import pytest
 

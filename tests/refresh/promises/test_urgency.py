@@ -1,4 +1,4 @@
-"""Is a promise kept just in time, and one that is about to break before all else?"""
+"""Is a promise kept just in time, and does one that is about to break come first?"""
 
 import pytest
 
@@ -88,7 +88,7 @@ def test_a_margin_is_for_all_that_passes_until_a_refresh_has_ended() -> None:
         release = scheduler.next_change(Instant(now))
         assert release is not None
         scheduler.starts([1], release)
-        # It says that it took 5 seconds, and its track was free again after 8.
+        # The refresh reports 5 seconds, but its track was free again only after 8.
         scheduler.finished("t", Instant(release + 8.0), seconds=5.0)
     known = scheduler.known("t", Instant(3000.0))
     assert known is not None
@@ -96,7 +96,7 @@ def test_a_margin_is_for_all_that_passes_until_a_refresh_has_ended() -> None:
 
 
 def test_a_promise_that_cannot_be_kept_takes_no_more_than_its_weight() -> None:
-    """It is no deadline. Its turn comes by what it is worth, as if it had no promise."""
+    """Such a promise is no deadline. The weight of the table decides, as without a promise."""
     turns = {}
     for promise in (Seconds(3.0), None):
         cheap = [promised(f"cheap {n}", None, priority=9.0, seconds=4.0) for n in range(4)]
@@ -211,9 +211,9 @@ def test_a_view_that_is_held_up_hurries_what_holds_it() -> None:
     scheduler.declare(promised("lonely", Seconds(600.0)), freshness=Instant(0.0))
     for name in ("customers", "lonely"):
         scheduler.arrived(name, Instant(110.0), freshness=Instant(110.0))
-    # Of its own, customers has until 710, and for segments, that promises 30, until 130.
+    # By its own promise, customers has until 710; for segments, which promises 30, until 130.
     assert scheduler.next_change(Instant(110.0)) == 110.0 + 30.0 - 5.0 - 5.0
-    # But the orders of 100 are there and can't get into segments without the customers of then.
+    # But the orders of 100 wait: segments can take them in only with the customers of that time.
     scheduler.held_up("segments", Instant(100.0), Instant(110.0))
     assert scheduler.next_change(Instant(110.0)) == 100.0 + 30.0 - 5.0 - 5.0
     first = scheduler.order(Instant(120.0))[0]
@@ -301,7 +301,7 @@ def test_a_reader_in_a_hurry_hurries_only_the_inputs_on_its_pathway() -> None:
     scheduler = scheduled(*tables)
     for name, bound in (("orders", 20.0), ("customers", 60.0)):
         scheduler.arrived(name, Instant(100.0), freshness=Instant(100.0))
-        # Less what it takes itself, and what the two that read it take.
+        # Subtract the time of the table itself and of its two readers.
         assert _latest_start(scheduler, name, 100.0) == 100.0 + bound - 3 * 5.0
         scheduler.withdrawn(name, Instant(100.0))
 

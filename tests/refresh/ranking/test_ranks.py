@@ -1,4 +1,4 @@
-"""Does a table that is far behind rank by all that waits for it, though it loads a part?"""
+"""Does a table that is far behind rank by all of its waiting data, though it loads only a part?"""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Is the cost of a refresh learned, and not disturbed by a single odd one?"""
+"""Does the scheduler learn the cost of a refresh, without being misled by a single odd one?"""
 
 import random
 
@@ -61,7 +61,7 @@ def test_rows_count_as_the_time_in_which_so_many_usually_arrive() -> None:
     for _ in range(10):
         told.observe(100.0, 10.0, rows=1000)
         silent.observe(100.0, 10.0)
-    # A burst: as much time, ten times the rows. Whoever is told of the rows is not surprised.
+    # A burst: a long refresh with ten times the rows. An estimate that knows the rows expects it.
     told.observe(100.0, 100.0, rows=10_000)
     silent.observe(100.0, 100.0)
     assert told.deviation < silent.deviation
@@ -77,14 +77,14 @@ def test_a_table_never_refreshed_is_like_the_others() -> None:
 
 
 def test_a_long_silence_does_not_make_a_refresh_long() -> None:
-    """Data comes every 3 s; the table also reads something that comes once a day."""
+    """Data comes every 3 s; the table also reads an input that changes once a day."""
     learned, dice = LearnedCost(LoadCost(1.0, 1.0)), random.Random(3)
     for number in range(200):
         rows = dice.randint(50, 150)
         interval = 20_000.0 if number % 50 == 49 else 3.0
         learned.observe(interval, 2.0 + 0.009 * rows, rows=rows)
     assert 1.0 < learned.seconds(3.0) < 4.0
-    # After a night of silence as much waits as comes in a night: little more than usual.
+    # After a night of silence, a night's data waits, and the refresh takes little more than usual.
     assert learned.seconds(20_000.0) < 60.0
 
 

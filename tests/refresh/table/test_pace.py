@@ -1,4 +1,4 @@
-"""Is the pace of arrivals learned?"""
+"""Does the scheduler learn the pace of arrivals?"""
 
 import pytest
 

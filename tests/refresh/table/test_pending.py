@@ -1,4 +1,4 @@
-"""Does what waits merge, stay in order, and never get lost?"""
+"""Is waiting data merged, kept in order, and never lost?"""
 
 from hypothesis import given
 from hypothesis import strategies as st

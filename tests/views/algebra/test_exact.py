@@ -1,4 +1,4 @@
-"""Which values add up exactly: integers and decimals do, and nothing that is in doubt."""
+"""Which values add up exactly? Integers and decimals do; any value in doubt does not."""
 
 import pytest
 from scenario import schema
@@ -36,7 +36,7 @@ def kind(text: str) -> str:
         *[("i + x", ""), ("m * x", ""), ("abs(m)", "decimal(12,2)"), ("(i)", "int")],
         # Spark divides integers as doubles.
         *[("i / l", ""), ("m / m", "decimal(27,15)"), ("m / 2", "decimal(16,6)")],
-        # Spark counts the digits of a literal, and cuts what does not fit into 38.
+        # Spark counts the digits of a literal, and cuts a result that does not fit into 38.
         *[
             ("m * 0.05", "decimal(15,4)"),
             ("1 - m", "decimal(13,2)"),
@@ -46,7 +46,7 @@ def kind(text: str) -> str:
         # Casts.
         *[("CAST(s AS INT)", "int"), ("CAST(x AS DECIMAL(10,2))", "decimal(10,2)")],
         *[("CAST(i AS DOUBLE)", ""), ("CAST(i AS STRING)", "")],
-        # Choices are as exact as all of their branches.
+        # A choice is exact if all of its branches are.
         ("CASE WHEN b THEN i ELSE 0 END", "int"),
         ("CASE WHEN b THEN i END", "int"),
         ("CASE WHEN b THEN i ELSE m END", "decimal(12,2)"),

@@ -1,4 +1,4 @@
-"""Groups that nobody asks for are not kept, and those that are asked for are whole."""
+"""Groups that no reader needs are not kept, and groups that a reader needs are complete."""
 
 from scenario import View, compiled
 
@@ -15,7 +15,7 @@ SMALL_ORDERS = (
 
 
 def kept_groups(view: Compiled) -> list[bool]:
-    """Of each hidden table, whether its rows were met with those who ask before being gathered."""
+    """For each hidden table: whether its rows are joined with the needed keys before grouping."""
     return [
         any(isinstance(node, SemiJoin) for node in walk(hidden))
         for hidden in view.hidden
@@ -33,7 +33,7 @@ def test_only_parts_of_the_brand_ask_for_their_average() -> None:
     assert view.rows == [(2,)]
     view.insert("lines", (1, 1), (2, 1))
     assert view.rows == [(1 + 2,)]
-    # Its lines were there all the time; now their average is asked for.
+    # The lines existed before; now the view needs their average.
     view.update("parts", (2, "blue", "b"), (2, "red", "b"))
     assert view.rows == [(1 + 2 + 1 + 1,)]
     view.delete("parts", (1, "red", "a"))

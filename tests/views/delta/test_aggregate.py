@@ -1,4 +1,4 @@
-"""Groups: what is carried forward, what is recomputed, and what NULLs and empty groups do."""
+"""Groups: maintained aggregates, recomputed aggregates, NULLs and empty groups."""
 
 import math
 from decimal import Decimal
@@ -101,8 +101,8 @@ def test_what_comes_and_goes_in_one_change_was_never_there() -> None:
         l=("a int, x int", [(1, 5)]),
         r=("b int", [(1,), (2,)]),
     )
-    # The change of the join says both: that the pair came with its left row, and that it went with
-    # its right one.
+    # The change of the join has both rows: the pair came with its left row, and went with its right
+    # row.
     view.change(l=([], [(2, 9)]), r=([(2,)], []))
     assert view.rows == [(5,)]
 
@@ -186,11 +186,11 @@ def test_groups_of_groups() -> None:
     assert view.rows == [(1, 3)]
 
 
-# What is carried forward
+# Maintained aggregates
 
 
 def carried(measure: str, kind: str = "int") -> AggregateState | None:
-    """How a measure over a column `a` of some type is carried forward."""
+    """The state that maintains a measure over a column `a` of this type; None if it has none."""
     node = Aggregate(Scan("t", ("k", "a"), ("k", "a")), ("k",), (("m", parse_one(measure)),))
     return decompose(node, lambda _: number_type(kind))
 

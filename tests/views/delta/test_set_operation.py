@@ -1,4 +1,4 @@
-"""INTERSECT and EXCEPT: how often a row is there depends only on how often it is on each side."""
+"""INTERSECT and EXCEPT: the copies of a row on each side decide how many copies result."""
 
 from itertools import pairwise
 
@@ -7,7 +7,7 @@ from scenario import View
 
 
 def both(word: str, left: int, right: int) -> View:
-    """A set operation over so many copies of one row, beside others that are in the way."""
+    """A set operation over these numbers of copies of one row, among other rows."""
     return View(
         f"SELECT a, b FROM l {word} SELECT a, b FROM r",
         l=("a int, b string", [(1, None)] * left + [(2, "left")]),
@@ -16,7 +16,7 @@ def both(word: str, left: int, right: int) -> View:
 
 
 def copies(view: View) -> int:
-    """How often the row is there. NULLs are equal here."""
+    """How many copies of the row the view has. NULLs are equal here."""
     return view.rows.count((1, None))
 
 

@@ -1,4 +1,4 @@
-"""UNION ALL: the changes of its children, put together."""
+"""UNION ALL: the changes of all children together."""
 
 from scenario import View, compiled
 

@@ -1,4 +1,4 @@
-"""Window functions: the partitions that a change touched, anew."""
+"""Window functions: a change recomputes the partitions that it touches."""
 
 from scenario import View, compiled, read
 

@@ -1,4 +1,4 @@
-"""What a function does to rows: nothing, gather them, multiply them, or roll dice."""
+"""The effect of a function on rows: none, gathering them, multiplying them, or randomness."""
 
 import pytest
 from sqlglot import parse_one

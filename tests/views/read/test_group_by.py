@@ -1,4 +1,4 @@
-"""Groups: what the clauses above them may say, and what a name means there."""
+"""Groups: the terms that the clauses above them may use, and the meaning of a name there."""
 
 import pytest
 from scenario import View

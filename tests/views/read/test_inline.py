@@ -1,4 +1,4 @@
-"""The query of a view as one text over plain names, with temporary views written out."""
+"""The query of a view as one text over plain names, with the text of its temporary views."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -27,7 +27,7 @@ Inline = Callable[[str], Inlined]
 
 @pytest.fixture
 def project(tmp_path: Path) -> Callable[[dict[str, str]], Project]:
-    """A project with the tables, from the texts of its other files."""
+    """A project with the tables, and with these texts as its other files."""
 
     def loaded(files: dict[str, str]) -> Project:
         for name, text in {"spark-pipeline.yml": PIPELINE, "all/a.sql": TABLES, **files}.items():
@@ -41,7 +41,7 @@ def project(tmp_path: Path) -> Callable[[dict[str, str]], Project]:
 
 @pytest.fixture
 def inline(project: Callable[[dict[str, str]], Project]) -> Inline:
-    """The text of a view that is this query."""
+    """The text of a view with this query."""
 
     def of(query: str) -> Inlined:
         declared = project({"all/b.sql": f"CREATE MATERIALIZED VIEW v AS {query}"})

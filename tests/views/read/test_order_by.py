@@ -1,4 +1,4 @@
-"""What an order is over: what is selected, by the name that it has there, or else columns."""
+"""ORDER BY refers to the selected names first, and to columns otherwise."""
 
 from scenario import View, schema
 
@@ -14,7 +14,7 @@ def best(query: str) -> View:
 
 
 def test_what_is_selected_under_a_name_wins_over_the_column_of_that_name() -> None:
-    # As in Spark; DuckDB means the column as soon as something is computed from it.
+    # This is Spark's rule. In DuckDB a name inside of an expression means the column.
     root = parse(
         "SELECT name, -points AS points FROM scores ORDER BY points + 1 LIMIT 1",
         {"scores": schema(SCORES)},

@@ -1,4 +1,4 @@
-"""What a query says in the algebra, and what it is refused for, with the line."""
+"""The algebra of a query, and the reasons for refusing one, with their lines."""
 
 import pytest
 from random_cases import case, describe
@@ -45,14 +45,14 @@ def _ungrouped(name: str) -> str:
     return f"`{name}` is neither grouped by nor inside an aggregate"
 
 
-# What is refused. The construct stands on the second line wherever that line is told; what is said
-# of a whole query is told with its first line.
+# Refused queries. If the error names the line of a construct, the construct is on the second line.
+# An error about a whole query names its first line.
 
 
 @pytest.mark.parametrize(
     ("text", "line", "reason"),
     [
-        # Rows that are others each time.
+        # Rows that differ each time.
         ("SELECT\n rand() FROM t", 2, "`rand` gives another value each time"),
         ("SELECT k,\n now() FROM t", 2, "`now` gives another value each time"),
         ("SELECT\n uuid() FROM t", 2, "`uuid` gives another value each time"),
@@ -121,7 +121,7 @@ def _ungrouped(name: str) -> str:
             2,
             "an outer join or an ON with LATERAL is not understood",
         ),
-        # WHERE looks at each row on its own.
+        # WHERE works on each row alone.
         ("SELECT k FROM t WHERE\n sum(a) > 1", 2, "an aggregate in WHERE"),
         (
             "SELECT k FROM t WHERE\n row_number() OVER (ORDER BY k) = 1",
@@ -331,7 +331,7 @@ def _ungrouped(name: str) -> str:
             2,
             "a subquery that reaches out over two levels, or over a grouping",
         ),
-        # What would have to reach out of a subquery, and can't.
+        # References out of a subquery that are impossible.
         *(
             (f"SELECT k FROM t WHERE EXISTS (\n{inner})", line, reason)
             for inner, line, reason in [
@@ -378,7 +378,7 @@ def _ungrouped(name: str) -> str:
                 ),
             ]
         ),
-        # What is no query of rows.
+        # Texts that are no query of rows.
         ("INSERT INTO t\nSELECT 1", 1, "INSERT is not understood"),
         ("SELECT k FROM t\nCONNECT BY k = a", 1, "CONNECT is not understood"),
     ],
@@ -441,7 +441,7 @@ def test_what_is_refused_without_saying_where(text: str, reason: str) -> None:
     assert refusal(text).reason.startswith(reason)
 
 
-# What the columns are called
+# The names of the columns
 
 
 @pytest.mark.parametrize(
@@ -525,7 +525,7 @@ def test_joins_in_a_row_are_one_join() -> None:
 
 
 def unknown(node: Node) -> frozenset[str]:
-    """The columns that a node mentions and no child of it has."""
+    """The columns that a node mentions and that none of its children has."""
     own = {name for child in children(node) for name in child.columns}
     match node:
         case Filter() | InnerJoin() | OuterJoin():

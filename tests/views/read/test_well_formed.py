@@ -1,4 +1,4 @@
-"""The net below the binder: what it overlooks is refused, and does not get into any SQL."""
+"""The check behind the binder: it refuses terms that the binder overlooked, before any SQL."""
 
 import pytest
 from sqlglot import parse_one
@@ -65,7 +65,7 @@ def semi(condition: str, found: str = "found", or_else: str = "TRUE") -> SemiJoi
         (Constant(("x",), ((value("z"),),)), "VALUES speaks of `z`"),
         # Below the top as well.
         (Projection(Filter(T, (value("z"),)), ()), "a condition speaks of `z`"),
-        # What stands where nobody computes it.
+        # Expressions in a place where no engine computes them.
         (Filter(T, (value("sum(a) > 1"),)), "an aggregate in a condition"),
         (
             Projection(T, (("n", value("rank() OVER (ORDER BY a)")),)),
@@ -104,6 +104,6 @@ def test_what_can_not_be_written_as_sql_is_refused(node: Node, reason: str) -> N
 )
 def test_what_can_be_is_not(node: Node) -> None:
     validate_well_formed(node)
-    # The very same is refused once it speaks of a column that nobody has.
+    # The same node is refused as soon as it mentions an unknown column.
     with pytest.raises(NotCompilable):
         validate_well_formed(Filter(node, (value("nobody = 1"),)))

@@ -1,8 +1,9 @@
-"""The simple scheduler that 002 (section 6) measures its own against.
+"""Which task came first? The simple scheduler that 002 (section 6) compares its own scheduler with.
 
-Tasks are all alike: each thread has one list, works on it first come, first served, and when it is
-empty takes from the other threads in turn. It goes with one semaphore for all threads and with row
-packs of a fixed size; both are chosen where threads are started (`run.Pool`).
+All tasks are alike. Each thread has one list and works on it first come, first served. When the
+list is empty, the thread takes tasks from the other threads in turn. This policy needs one
+semaphore for all threads and row packs of a fixed size. `run.Pool` chooses both when it starts the
+threads.
 """
 
 from collections import deque
@@ -13,9 +14,9 @@ from springhouse.flows.request import FlowTask, Request
 
 
 class FirstCome(TaskPolicy):
-    """The oldest task of this thread, else of the next thread that has any.
+    """The oldest task of this thread, else the oldest task of the next thread that has one.
 
-    `announce` is called for every task: its semaphore counts them.
+    The policy calls `announce` for every task, so that a semaphore counts the tasks.
     """
 
     def __init__(self, threads: int, announce: Callable[[], object] = lambda: None) -> None:

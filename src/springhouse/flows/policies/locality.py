@@ -1,17 +1,17 @@
 """Which task has its data in the cache? The scheduler of Bobox (002 section 5).
 
-A pack that was just made is in the cache of the thread that made it. So each thread has a list of
-immediate tasks, each request a list of deferred ones, each node a list of the requests that it
-evaluates, and a free thread takes, in this order:
+A new pack is in the cache of the thread that made it. So each thread has a list of immediate tasks,
+each request has a list of deferred tasks, and each node has a list of the requests that it
+evaluates. A free thread takes a task in this order:
 
-1. the newest immediate task of its own;
+1. its own newest immediate task;
 2. the oldest deferred task of the request that it worked on last;
 3. the oldest deferred task of the oldest request of its node;
 4. the oldest immediate task of another thread of its node;
-5. nothing, and is put to sleep.
+5. no task: the thread sleeps.
 
-Every task is in the responsibility of one node, which has to be awake for it: immediate tasks of
-the node whose thread made them, deferred tasks of the nodes that share their request, in turn.
+One node is responsible for each task and must be awake for it. For an immediate task it is the node
+whose thread made the task. For deferred tasks it is each node that shares their request, in turn.
 """
 
 from collections import deque
@@ -24,7 +24,7 @@ from springhouse.flows.request import FlowTask, Request, TaskUrgency
 
 @dataclass(eq=False)
 class _Placed:
-    """A request, the nodes that evaluate it, and its deferred tasks with who is responsible."""
+    """A request, the nodes that evaluate it, and its deferred tasks with the responsible nodes."""
 
     request: Request
     nodes: list[int]
@@ -38,9 +38,9 @@ class _Placed:
 
 
 class Locality(TaskPolicy):
-    """Tasks where their data is.
+    """Runs a task on the thread or node whose cache or memory has its data.
 
-    `nodes` are the threads of each node, `free_memory` tells how many bytes a node has left.
+    `nodes` are the threads of each node. `free_memory` gives the free bytes of a node.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class Locality(TaskPolicy):
         self._responsible = [0] * len(self._threads)
 
     def admit(self, request: Request, idle: Sequence[int]) -> None:
-        """Give the request to the node with most idle threads, then most free memory."""
+        """Give the request to the node with most idle threads, fewest requests and most memory."""
         node = max(
             range(len(self._threads)),
             key=lambda n: (idle[n], -len(self._requests[n]), self._free_memory(n)),
@@ -132,9 +132,9 @@ class Locality(TaskPolicy):
         return self._responsible[node]
 
     def balance(self, idle: Sequence[int]) -> None:
-        """Move the newest request of a busy node to one that sleeps, or share it if it is alone.
+        """Move the newest request of a busy node to an idle node. Share the request if it is alone.
 
-        002 section 5.2: the newest has the least memory. A busy node has tasks that no thread took.
+        002 section 5.2: the newest request uses the least memory. A busy node has waiting tasks.
         """
         loads = self._responsible
         lazy = [n for n in range(len(loads)) if idle[n] and not loads[n]]

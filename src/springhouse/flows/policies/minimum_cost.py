@@ -1,7 +1,8 @@
-"""The longest queue first (000 section 4.2): Minimum Cost Prediction.
+"""Which activity has the longest queue? Minimum Cost Prediction (000 section 4.2).
 
-An activity with a long queue needs no scheduling for the longest time. It works until its input is
-exhausted, with no time slot. Readers have no queue, so they run when no other activity has input.
+The activity with the longest queue can work for the longest time without scheduling. It works until
+its input is exhausted, with no time slot. Readers have no queue, so they run when no other activity
+has input.
 """
 
 from collections.abc import Sequence
@@ -11,7 +12,7 @@ from springhouse.flows.request import FlowTask
 
 
 def longest_queue(tasks: Sequence[FlowTask]) -> FlowTask:
-    """The task with most rows waiting; the first of those that have the same."""
+    """The task with most waiting rows; the first task if several have the same number."""
     return max(tasks, key=lambda task: task.item.waiting_rows)
 
 

@@ -1,12 +1,13 @@
-"""Which activity frees most memory? (000 section 4.3): Minimum Memory Prediction.
+"""Which activity frees most memory? Minimum Memory Prediction (000 section 4.3).
 
 MemB(p) = (In(p) - Out(p)) / ExecTime(p) * Queue(p): how fast the activity has consumed rows so far,
-times how many rows wait for it. If no activity frees memory (nothing was measured yet, or all make
-more rows than they take), the longest queue is next, as in Minimum Cost. A turn lasts one time
-slot. The paper found 60 to 70 ms to be best, in an engine where a pack of 400 tuples takes
-milliseconds. Here a pack takes some ten microseconds, and a slot of that length would fill any
-queue. The rows that wait are those that are made within a slot, so memory follows the length of the
-slot (`bench/results/000/time_slot.md`).
+times how many rows wait for it. If no activity frees memory (before the first measurement, or if
+all make more rows than they take), the longest queue is next, as in Minimum Cost.
+
+A turn lasts one time slot. The paper found 60 to 70 ms to be best, in an engine where a pack of 400
+tuples takes milliseconds. Here a pack takes some ten microseconds, and a slot of that length would
+fill any queue. The waiting rows are the rows made within a slot, so the memory depends on the
+length of the slot (`bench/results/000/time_slot.md`).
 """
 
 from collections.abc import Sequence

@@ -1,8 +1,8 @@
-"""Each subflow under the policy that suits it (000 sections 4.4 and 5.3).
+"""How does each subflow run under the policy that suits it (000 sections 4.4 and 5.3)?
 
-The request keeps the strata apart (a task of a later stratum is not born before the earlier ones
-are done). Here every subflow has a policy of its own and runs on one thread at a time; a thread
-stays with its subflow while that has work, and goes to the next free one when it has none.
+The request separates the strata: a later stratum has no tasks before the earlier strata are done.
+Here every subflow has its own policy and runs on one thread at a time. A thread stays with its
+subflow while the subflow has work, and then goes to the next free subflow.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -16,7 +16,7 @@ _Subflow = tuple[int, int]
 
 
 class Mixed(TaskPolicy):
-    """A policy per subflow; `makers` says how one is made."""
+    """A policy per subflow. `makers` has a function that makes each kind of policy."""
 
     def __init__(self, makers: Mapping[PolicyName, Callable[[], TaskPolicy]]) -> None:
         super().__init__()

@@ -1,7 +1,7 @@
-"""Each activity in turn (000 section 4.1).
+"""Whose turn is it? Each activity runs in turn (000 section 4.1).
 
-Activities are taken in the order of their numbers, again and again, and each works until its input
-is exhausted. No activity starves. The other policies are measured against this one.
+The policy takes activities in the order of their numbers, again and again. An activity works until
+its input is exhausted. No activity starves. The other policies are compared with this one.
 """
 
 from collections.abc import Sequence

@@ -1,8 +1,8 @@
-"""What does the engine ask a policy?
+"""How does the engine use a policy?
 
-The engine adds every task and calls `next` when a thread is free. The answer is a turn: the task,
-and when to ask again (000 Table 1): when its input is exhausted, after a time slot, or after
-one step. A policy knows nothing of threads but their numbers, and never waits.
+The engine adds every task and calls `next` when a thread is free. The answer is a turn: the task
+and the end of the turn (000 Table 1). A turn ends when the input is exhausted, after a time slot,
+or after one step. A policy knows only the numbers of threads, and never waits.
 """
 
 from abc import ABC, abstractmethod
@@ -21,20 +21,20 @@ class Turn(NamedTuple):
 
 
 class TaskPolicy(ABC):
-    """Which task is next? Those that need no more than the tasks that wait override only `pick`."""
+    """Chooses the next task. A policy that needs only the waiting tasks overrides only `pick`."""
 
     def __init__(self) -> None:
         self.tasks: list[FlowTask] = []
 
-    def admit(self, request: Request, idle: Sequence[int]) -> None:  # noqa: B027  most need not know
-        """A flow begins; `idle` is the number of sleeping threads of each node."""
+    def admit(self, request: Request, idle: Sequence[int]) -> None:  # noqa: B027  an optional hook
+        """Note that a flow begins. `idle` is the number of sleeping threads of each node."""
 
     def retire(self, request: Request) -> None:
-        """A flow is over."""
+        """Forget a flow that has ended."""
         self.tasks = [task for task in self.tasks if task.request is not request]
 
     def add(self, task: FlowTask) -> None:
-        """There is a new task."""
+        """Add a new task."""
         self.tasks.append(task)
 
     def next(self, thread: int) -> Turn | None:
@@ -47,14 +47,14 @@ class TaskPolicy(ABC):
 
     @abstractmethod
     def pick(self, tasks: Sequence[FlowTask]) -> Turn:
-        """The best of the tasks that wait; there is at least one."""
+        """The best of the waiting tasks; `tasks` is never empty."""
 
-    def left(self, turn: Turn, thread: int) -> None:  # noqa: B027  most need not know
-        """The turn is over."""
+    def left(self, turn: Turn, thread: int) -> None:  # noqa: B027  an optional hook
+        """Note that the thread has ended its turn."""
 
     def takeable_tasks(self, node: int) -> int:
-        """How many threads of the node would find a task if they asked now."""
+        """The number of the node's threads for which `next` would find a task now."""
         return len(self.tasks)
 
-    def balance(self, idle: Sequence[int]) -> None:  # noqa: B027  only nodes can be out of balance
-        """Called every 100 ms while a thread sleeps: move work to nodes that have none."""
+    def balance(self, idle: Sequence[int]) -> None:  # noqa: B027  an optional hook
+        """Move work to nodes without work. Called every 100 ms while a thread sleeps."""

@@ -1,10 +1,10 @@
-"""What does SQL give for the rows of a pack? Exactly what Spark gives, or an error in time.
+"""Which values does SQL compute for the rows of a pack? The same as in Spark, or an early error.
 
-sqlglot reads a text (`spark_grammar`), its tree becomes a tree of calls (`parser`, `syntax_tree`),
-that becomes a typed term (`resolve`), and a term computes Arrow arrays. The rules are those of
-Spark in ANSI mode with UTC as its time zone. Every function and every combination of types is
-listed; all others are refused when the flow is built. `tests/spark/test_flow_sql.py` holds all of
-it against a real Spark.
+sqlglot parses a text (`spark_grammar`). Its tree becomes a tree of calls (`parser`, `syntax_tree`),
+the tree of calls becomes a typed term (`resolve`), and the term computes Arrow arrays. The rules
+are those of Spark in ANSI mode with the time zone UTC. This package lists every function and every
+combination of types that it supports. It refuses all others when the flow is built.
+`tests/spark/test_flow_sql.py` compares all of them with a real Spark.
 
 Start with `terms`, the three rules that all functions keep, then `resolve`, the list of functions.
 """

@@ -1,4 +1,4 @@
-"""Which functions choose one of several values, and which types do they take?"""
+"""Which functions choose one of several values, and which types do they accept?"""
 
 from collections.abc import Mapping
 

@@ -1,6 +1,6 @@
 """How do CASE, IF and COALESCE choose a value for each row?
 
-A branch is computed for the rows that take it, and for no others, so it can't fail elsewhere.
+A branch is computed only for the rows that take it, so it can't fail for other rows.
 """
 
 from collections.abc import Sequence
@@ -38,7 +38,7 @@ def case(branches: Sequence[tuple[Term, Term]], otherwise: Term, kind: pa.DataTy
 
 
 def _rows_where(pack: pa.RecordBatch, left: Value, condition: Term) -> Value:
-    """The rows among those that are left for which the condition is true."""
+    """The rows among the remaining ones (`left`) for which the condition is true."""
     if not condition.fallible:
         holds = condition.compute(pack)
     else:
@@ -75,12 +75,12 @@ def coalesce(parts: Sequence[Term], kind: pa.DataType) -> Term:
 
 
 def null_if(one: Term, equal: Term) -> Term:
-    """NULL where the values are equal, else the first."""
+    """NULL if the values are equal, else the first value."""
     return case([(equal, constant_term(None, one.type))], one, one.type)
 
 
 def extreme(sign: str, parts: Sequence[Term], kind: pa.DataType) -> Term:
-    """GREATEST (">") or LEAST ("<") of what is not NULL."""
+    """GREATEST (">") or LEAST ("<") of the values that are not NULL."""
 
     def compute(pack: pa.RecordBatch) -> Value:
         result = parts[0].compute(pack)

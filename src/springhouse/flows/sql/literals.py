@@ -1,8 +1,8 @@
-"""Which number stands in the text, and of which type?
+"""Which value and which type does a number in a SQL text have?
 
-As Spark reads it: 1 is an INT, 3000000000 a BIGINT, 1.50 a DECIMAL(3,2), 1e3 a DOUBLE. A sign is a
-part of the number, so that -128Y is a TINYINT and -0.0D is not 0.0D. A number outside the range of
-its type is an error, and no infinity.
+The rules are Spark's: 1 is an INT, 3000000000 a BIGINT, 1.50 a DECIMAL(3,2), and 1e3 a DOUBLE. A
+sign is a part of the number, so -128Y is a TINYINT, and -0.0D differs from 0.0D. A number outside
+the range of its type is an error. It does not become infinity.
 """
 
 import re
@@ -33,7 +33,7 @@ class NumberLiteral(NamedTuple):
 
 
 def number(text: str) -> NumberLiteral:
-    """The number that is spelled so, with its sign.
+    """The number that a text spells, with its sign.
 
     >>> number("-1.50"), number("1e3").type
     (NumberLiteral(value=Decimal('-1.50'), type=Decimal128Type(decimal128(3, 2))), DataType(double))
@@ -73,14 +73,14 @@ def _fraction(text: str, value: Decimal, kind: pa.DataType) -> NumberLiteral:
 
 
 def _nearest_float(value: Decimal) -> float:
-    """The FLOAT that is nearest to the number; by way of a DOUBLE it would be rounded twice."""
+    """The FLOAT nearest to the number. A conversion through DOUBLE would round it twice."""
     near = np.float32(float(value))
     if value.copy_abs() < _SMALLER_THAN_ANY:
         return float(near)
     exact = Fraction(value)
     beside = (near, *(np.nextafter(near, np.float32(end)) for end in (-np.inf, np.inf)))
     finite = [float(neighbour) for neighbour in beside if np.isfinite(neighbour)]
-    # Of two that are as near, the first: it was rounded to the even one.
+    # If two are equally near, take the first: it was rounded to the even one.
     return min(finite, key=lambda each: abs(Fraction(each) - exact))
 
 

@@ -61,7 +61,7 @@ def null_safe_equal(one: Term, other: Term) -> Term:
         nulls = pc.and_(pc.is_null(one.compute(pack)), pc.is_null(other.compute(pack)))
         return pc.or_(pc.fill_null(equal.compute(pack), False), nulls)
 
-    # Both sides are always computed, so nothing is left out behind a NULL.
+    # Both sides are always computed, even if one of them is NULL.
     fallible = one.fallible or other.fallible
     return Term(BOOLEAN, compute, fallible, one.constant and other.constant)
 
@@ -113,7 +113,7 @@ def is_truth(term: Term, truth: bool) -> Term:
 
 
 def is_in(term: Term, wanted: Sequence[Term]) -> Term:
-    """IN: true if one is equal, else NULL if one is NULL, else false."""
+    """IN: true if a wanted value is equal, else NULL if a value is NULL, else false."""
     if term.type == NULL:
         return constant_term(None, BOOLEAN)
     if all(candidate.constant and not candidate.fallible for candidate in wanted):
@@ -134,7 +134,7 @@ def _membership(wanted: Sequence[Term], kind: pa.DataType) -> Callable[[Value], 
 
     def find(value: Value) -> Value:
         if is_fraction(kind):
-            # Arrow's set tells -0.0 from 0.0; it does find NaN.
+            # Arrow's set finds NaN but treats -0.0 and 0.0 as different, so make -0.0 to 0.0.
             value = pc.add(value, pa.scalar(0.0, kind))
         result = pc.is_in(value, value_set=values)
         if unknown:

@@ -1,4 +1,4 @@
-"""Which comparisons and tests are there, and which types do they take?"""
+"""Which comparisons and tests does a flow have, and which types do they accept?"""
 
 from collections.abc import Callable, Mapping
 

@@ -1,4 +1,4 @@
-"""Which functions of dates and timestamps are there, and which types do they take?"""
+"""Which functions of dates and timestamps does a flow have, and which types do they accept?"""
 
 from collections.abc import Mapping
 
@@ -61,7 +61,7 @@ def _date_difference(parts: Terms) -> Term | None:
 
 
 def _typed_literal(kind: pa.DataType) -> MakeTerm:
-    """A literal like DATE '2024-02-29': it is read when the flow is built."""
+    """A literal like DATE '2024-02-29'. Its text is parsed when the flow is built."""
 
     def make(parts: Terms) -> Term | None:
         result = fold_constants(cast(parts[0], kind))

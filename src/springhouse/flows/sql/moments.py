@@ -1,4 +1,4 @@
-"""What do the functions of dates and timestamps give? All in UTC."""
+"""What do the functions of dates and timestamps compute? The time zone is always UTC."""
 
 from collections.abc import Callable
 
@@ -30,7 +30,7 @@ def part(function: Callable[[Value], Value], term: Term) -> Term:
 
 
 def later(term: Term, days: Term, *, sign: int) -> Term:
-    """date_add and date_sub; as in Spark, days that are too many go round."""
+    """date_add and date_sub. As in Spark, too many days wrap around."""
     kernel = pc.add if sign > 0 else pc.subtract
 
     def compute(value: Value, count: Value) -> Value:
@@ -40,7 +40,7 @@ def later(term: Term, days: Term, *, sign: int) -> Term:
 
 
 def between(end: Term, start: Term) -> Term:
-    """datediff(end, start): days."""
+    """datediff(end, start), in days."""
 
     def compute(one: Value, other: Value) -> Value:
         return pc.subtract(pc.cast(one, INT), pc.cast(other, INT))

@@ -1,4 +1,4 @@
-"""Which operators and functions of numbers are there, and which types do they take?"""
+"""Which operators and functions of numbers does a flow have, and which types do they accept?"""
 
 from collections.abc import Callable, Mapping
 
@@ -80,7 +80,7 @@ def _of_one_number(make: Callable[[Term], Term], *, whole: bool = False) -> Make
 
 
 def _sign_changing(make: Callable[[Term], Term]) -> MakeTerm:
-    """Spark rounds a DECIMAL to 34 digits when it turns its sign; so longer ones are refused."""
+    """Refuses a DECIMAL with more digits than 34: Spark rounds it when it changes the sign."""
 
     def checked(parts: Terms) -> Term | None:
         if parts and pa.types.is_decimal128(parts[0].type) and parts[0].type.precision > 34:
@@ -100,7 +100,7 @@ def _of_doubles(make: Callable[[Term], Term]) -> Callable[[Term], Term]:
 
 def _rounding(*, even: bool) -> MakeTerm:
     def make(parts: Terms) -> Term | None:
-        # Of a FLOAT Spark rounds other digits with generated code than without.
+        # FLOAT is refused: Spark rounds it differently with and without generated code.
         if not 1 <= len(parts) <= 2 or not is_number(parts[0].type) or parts[0].type == FLOAT:
             return None
         if len(parts) == 1:

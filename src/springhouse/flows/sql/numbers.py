@@ -1,4 +1,4 @@
-"""What do +, -, *, /, %, DIV, round and similar functions give?
+"""What do +, -, *, /, %, DIV, round and similar functions compute?
 
 Whole numbers that overflow and divisions by zero are errors. A DECIMAL result is computed exactly
 and rounded half up to the scale of its type; it is an error if it does not fit. A FLOAT or DOUBLE
@@ -35,10 +35,10 @@ from springhouse.flows.sql.types import (
 )
 
 EXACT = decimal.Context(prec=200, rounding=ROUND_HALF_UP)
-"""In which decimals are computed: no result of two decimals has more digits, quotients aside."""
+"""The context for decimals: no result of two decimals has more digits, except quotients."""
 
 _CUT = decimal.Context(prec=MOST_DIGITS + 1, rounding=ROUND_DOWN)
-"""So many digits of a quotient does Spark look at."""
+"""The number of digits of a quotient that Spark considers."""
 
 _QUOTIENT = Decimal(1).scaleb(-MOST_DIGITS - 1)
 _KERNELS = {
@@ -49,9 +49,9 @@ _KERNELS = {
 
 
 def fit_decimal(value: Decimal, kind: pa.DataType, rounding: str = ROUND_HALF_UP) -> Decimal:
-    """The decimal rounded to the scale of a type; an error if it is too large for it."""
+    """The decimal, rounded to the scale of a type; an error if it is too large for the type."""
     result = value.quantize(Decimal(1).scaleb(-kind.scale), rounding, EXACT)
-    # Not abs(): it would round to the digits of the thread's context.
+    # abs() would round to the digits of the thread's context.
     if result.copy_abs() >= Decimal(1).scaleb(kind.precision - kind.scale):
         raise OverflowError(f"{value} does not fit {type_name(kind)}")
     return result
@@ -79,7 +79,7 @@ def calculate_decimals(sign: str, one: Term, other: Term) -> Term:
         precision = min(whole_a, whole_b) + scale
     kind = limit_digits(precision, scale)
     if sign in ("+", "-", "*") and precision <= MOST_DIGITS:
-        # Arrow's rules are the same, and nothing is rounded or too large.
+        # Arrow has the same rules here, and no result is rounded or too large.
         return strict_term(kind, _KERNELS[sign][1], [one, other])
     exact: Callable[[Decimal, Decimal], Decimal]
     if sign in ("/", "%"):
@@ -96,14 +96,14 @@ def calculate_decimals(sign: str, one: Term, other: Term) -> Term:
 
 
 def _division(kind: pa.DataType, kernel: Kernel, one: Term, other: Term) -> Term:
-    """A division: the second part is computed first, and the first only where that is not NULL."""
+    """A division. Computes the divisor first, and the dividend only where the divisor is known."""
     return strict_term(kind, lambda y, x: kernel(x, y), [other, one], fallible=True)
 
 
 def _quotient(one: Decimal, other: Decimal) -> Decimal:
     if not other:
         raise ZeroDivisionError("division by zero")
-    # Cut and not rounded, as it is rounded once more.
+    # Truncate here, because the result is rounded later.
     return EXACT.divide(one, other).quantize(_QUOTIENT, ROUND_DOWN, EXACT)
 
 
@@ -134,7 +134,7 @@ def divide(one: Term, other: Term) -> Term:
 
 
 def remainder(one: Term, other: Term) -> Term:
-    """`%` of two terms of one type that is not DECIMAL: it has the sign of the first."""
+    """`%` of two terms of one type that is not DECIMAL. The result has the sign of the first."""
 
     def kernel(a: pa.Array, b: pa.Array) -> pa.Array:
         valid = pc.and_(pc.is_valid(a), pc.is_valid(b))
@@ -146,7 +146,7 @@ def remainder(one: Term, other: Term) -> Term:
             raise ZeroDivisionError("division by zero")
         y = np.where(y == 0, 1, y).astype(y.dtype)
         if one.type in INTEGERS:
-            # The remainder by -1 is 0, and the processor may trap for the smallest number.
+            # The remainder by -1 is 0 as well as by 1, but it may trap for the smallest number.
             y = np.where(y == -1, 1, y).astype(y.dtype)
         with np.errstate(all="ignore"):
             return pa.array(np.fmod(x, y), one.type, mask=~known)
@@ -158,7 +158,7 @@ def quotient(one: Term, other: Term) -> Term:
     """DIV of two BIGINTs."""
 
     def kernel(a: pa.Array, b: pa.Array) -> pa.Array:
-        # Arrow looks at what is behind a NULL, too.
+        # Arrow also divides the hidden values behind NULLs, which may be zero.
         one_there = pc.if_else(pc.is_valid(a), b, pa.scalar(1, BIGINT))
         return pc.divide_checked(a, pc.if_else(pc.is_valid(a), one_there, pa.scalar(1, BIGINT)))
 
@@ -186,7 +186,7 @@ def bits(sign: str, one: Term, other: Term) -> Term:
 
 
 def round_to(term: Term, places: int, *, even: bool = False) -> Term:
-    """round(x, places): halves go away from zero; with `even` (bround) to the even digit."""
+    """round(x, places): rounds halves away from zero, or with `even` (bround) to the even digit."""
     mode = ROUND_HALF_EVEN if even else ROUND_HALF_UP
     kind = term.type
     if pa.types.is_decimal128(kind):
@@ -204,7 +204,7 @@ def round_to(term: Term, places: int, *, even: bool = False) -> Term:
     def fraction(value: float) -> float:
         if not isfinite(value) or (places >= 0 and abs(value) >= _WHOLE_FROM):
             return value
-        # Digits have no negative zero.
+        # Adding 0.0 turns -0.0 into 0.0, because Java's decimals have no -0.0.
         return float(shortest_digits(value).quantize(Decimal(1).scaleb(-places), mode, _WIDE)) + 0.0
 
     return strict_term(kind, per_row(kind, fraction), [term], fallible=places < 0)
@@ -214,14 +214,14 @@ _WIDE = decimal.Context(prec=1000, rounding=ROUND_HALF_UP)
 
 
 _WHOLE_FROM = 2.0**53
-"""From here on a DOUBLE holds whole numbers only, and not all of them."""
+"""From here on every DOUBLE is a whole number, but not every whole number is a DOUBLE."""
 
 
 def shortest_digits(value: float) -> Decimal:
-    """The DOUBLE in the fewest digits that tell it from all others.
+    """The DOUBLE in the fewest digits that identify it.
 
-    These are the digits that Java knows it by, if it is smaller than 2^53. What older versions of
-    Java print of larger ones is longer, and Spark rounds what Java prints.
+    Java prints the same digits for numbers smaller than 2^53. For larger numbers, older versions of
+    Java print more digits, and Spark rounds the digits that Java prints.
     """
     if abs(value) >= _WHOLE_FROM:
         raise NotInSpark(
@@ -249,7 +249,7 @@ def _round_decimal(term: Term, places: int, mode: str) -> Term:
 
 
 def floor_or_ceiling(term: Term, *, up: bool) -> Term:
-    """ceil(x) or floor(x): a BIGINT of a fraction, a DECIMAL of a DECIMAL."""
+    """ceil(x) or floor(x): gives a DECIMAL for a DECIMAL, and a BIGINT for other numbers."""
     kind = term.type
     if kind in INTEGERS:
         return strict_term(BIGINT, lambda value: pc.cast(value, BIGINT), [term])
@@ -269,7 +269,7 @@ def floor_or_ceiling(term: Term, *, up: bool) -> Term:
 
 
 def to_long(value: pa.Array) -> pa.Array:
-    """Doubles as Java casts them to a long: no fraction, NaN is 0, and what is too large is cut."""
+    """Doubles as Java casts them to a long: fractions are cut off, NaN is 0, and limits apply."""
     known = pc.is_valid(value).to_numpy(zero_copy_only=False)
     numbers = pc.fill_null(value, 0.0).to_numpy(zero_copy_only=False)
     numbers = np.trunc(np.where(np.isnan(numbers), 0.0, numbers))
@@ -281,7 +281,7 @@ def to_long(value: pa.Array) -> pa.Array:
 
 
 def square_root(term: Term) -> Term:
-    """sqrt(x): NaN of what is negative."""
+    """sqrt(x): NaN for a negative number."""
     return strict_term(DOUBLE, pc.sqrt, [term])
 
 

@@ -1,7 +1,7 @@
-"""In which types are the operands of a function put together?
+"""In which types does a function compute with its operands?
 
-Each function here takes the operands and gives them with casts to the types in which Spark
-computes them; None if Spark, or a flow, does not compute with operands of these types.
+Each function here casts the operands to the types in which Spark computes with them. It returns
+None if Spark, or a flow, does not compute with operands of these types.
 """
 
 from collections.abc import Callable, Sequence
@@ -30,7 +30,7 @@ from springhouse.flows.sql.types import (
 
 Terms: TypeAlias = Sequence[Term]
 MakeTerm: TypeAlias = Callable[[Terms], Term | None]
-"""What makes the term of a call from its arguments; None if it takes no such types."""
+"""Makes the term of a call from its arguments; None if it does not accept their types."""
 
 
 def as_type(kind: pa.DataType, *parts: Term) -> list[Term]:
@@ -38,7 +38,7 @@ def as_type(kind: pa.DataType, *parts: Term) -> list[Term]:
 
 
 def in_one_type(parts: Terms) -> tuple[pa.DataType, list[Term]] | None:
-    """The parts in the type that holds them all."""
+    """The parts, cast to the common type that holds them all."""
     kind: pa.DataType | None = NULL
     for part in parts:
         kind = common_type(kind, part.type) if kind is not None else None
@@ -48,10 +48,10 @@ def in_one_type(parts: Terms) -> tuple[pa.DataType, list[Term]] | None:
 
 
 def fewest_digits(part: Term, beside: Term) -> Term:
-    """A whole number in the text, beside a DECIMAL: a DECIMAL of as many digits as it has."""
+    """Make a literal whole number beside a DECIMAL a DECIMAL with as many digits as it has."""
     if not (part.literal and part.type in INTEGERS and pa.types.is_decimal128(beside.type)):
         return part
-    if part.type == TINYINT:  # Spark forgets these
+    if part.type == TINYINT:  # Spark has no such rule for TINYINT
         return part
     value = Decimal(part.value())
     return replace(
@@ -60,7 +60,7 @@ def fewest_digits(part: Term, beside: Term) -> Term:
 
 
 def number_pair(parts: Terms) -> list[Term] | None:
-    """Two numbers for an operator: of one type, or both DECIMAL."""
+    """Two numbers for an operator, both of one type or both DECIMAL."""
     if len(parts) != 2:
         return None
     one, other = parts

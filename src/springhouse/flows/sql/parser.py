@@ -1,7 +1,7 @@
-"""Which tree does a text of SQL have? sqlglot reads it, and its tree is translated.
+"""Which tree does a text of SQL have? sqlglot parses the text, and this module translates its tree.
 
-Each kind of node that a flow has is listed here, with the parts that it may have. All others are
-refused, with the place where they stand in the text.
+This module lists each kind of node that a flow supports, and the parts that the node may have. It
+refuses all others with an error that shows their place in the text.
 """
 
 import re
@@ -72,7 +72,7 @@ _UNARY: dict[type[exp.Expr], str] = {exp.Neg: "negative", exp.BitwiseNot: "~", e
 _CONNECTORS: dict[type[exp.Expr], str] = {exp.And: "and", exp.Or: "or"}
 _HARMLESS_CONSTRAINTS = (exp.NotNullColumnConstraint, exp.CommentColumnConstraint)
 _FLAGS = frozenset({"typed", "safe", "requires_string", "quoted"})
-"""What sqlglot notes beside a node for its translations."""
+"""Parts that sqlglot adds to a node for its own translations. They do not change the meaning."""
 
 _NEVER_COLUMNS = frozenset(
     word
@@ -95,7 +95,7 @@ def parse_expression(text: str) -> Tree:
 
 
 def parse_column(text: str) -> tuple[str | None, Tree]:
-    """The name and the tree of `expression AS name`; a column has its own name, or None."""
+    """The name and the tree of `expression AS name`. Without AS only a column has a name."""
     with _placed(text):
         column = read(text, exp.Expr)
         if isinstance(column, exp.Alias):
@@ -117,7 +117,7 @@ def parse_schema(text: str) -> pa.Schema:
 
 
 class _Refused(Exception):
-    """A node that a flow does not have."""
+    """A flow does not support this node."""
 
     def __init__(self, node: exp.Expr) -> None:
         super().__init__(node)
@@ -126,7 +126,7 @@ class _Refused(Exception):
 
 @contextmanager
 def _placed(text: str) -> Iterator[None]:
-    """Names the place in the text where a refused node stands."""
+    """Adds the place in the text to the error about a refused node."""
     try:
         yield
     except _Refused as refused:
@@ -157,7 +157,7 @@ def _sort_key(node: exp.Expr) -> SortKey:
 
 
 def _field(node: exp.Expr) -> pa.Field:
-    """A column of a schema; that it is NOT NULL or has a comment changes nothing."""
+    """A column of a schema. NOT NULL and comments are ignored."""
     if not isinstance(node, exp.ColumnDef) or not isinstance(node.kind, exp.DataType):
         raise _Refused(node)
     _prove_only(node, "this", "kind", "constraints")
@@ -201,7 +201,7 @@ def _decimal(sizes: list[exp.Expr]) -> pa.DataType:
 
 
 def _connected(node: exp.Expr) -> Tree:
-    """Many parts between ANDs or ORs, as a tree that is not deep; they stay in their order."""
+    """A chain of ANDs or ORs as a tree that is not deep. The parts stay in their order."""
     kind = type(node)
     parts = []
     while type(node) is kind:
@@ -254,7 +254,7 @@ def _like_with_escape(node: exp.Escape) -> Tree:
     return Call("like", (*like.arguments, Literal(node.expression.name, STRING)))
 
 
-# What an operator is applied to.
+# Operands.
 
 
 def _in_brackets(node: exp.Paren) -> Tree:
@@ -330,7 +330,7 @@ def _call(node: exp.Anonymous) -> Tree:
 
 def _trim(node: exp.Trim) -> Tree:
     _prove_only(node, "this", "expression", "position")
-    # As Spark's functions have it: what is trimmed away comes first.
+    # As in Spark's functions, the characters to remove come first.
     parts = (node.expression, node.this) if node.expression else (node.this,)
     return Call(_TRIMS[node.args.get("position")], tuple(map(_tree, parts)))
 
@@ -354,7 +354,7 @@ def _extract(node: exp.Extract) -> Tree:
 
 
 def _prove_only(node: exp.Expr, *parts: str) -> None:
-    """An error if the node has other parts than these."""
+    """Raise an error if the node has other parts than these."""
     for name, part in node.args.items():
         if part and name not in parts and name not in _FLAGS:
             raise _Refused(node)

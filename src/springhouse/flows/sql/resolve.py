@@ -1,7 +1,7 @@
-"""Which term computes a tree? Columns are looked up, and functions are chosen by their name.
+"""Which term computes a tree? This module finds columns and functions by their names.
 
-The modules `*_functions` list every function with the types that it takes. A call that is not
-listed is refused, with its types, when the flow is built.
+The modules `*_functions` list every function with the types that it accepts. A call that is not
+listed is refused when the flow is built, with an error that names its types.
 """
 
 from dataclasses import replace
@@ -67,12 +67,12 @@ def resolve(tree: Tree, schema: pa.Schema) -> Term:
 
 
 def _computed(made: Term) -> Term:
-    # What a function or a cast leaves as it is does not stand in the text any more.
+    # A literal is no longer a literal behind a function or a cast, even if its value is unchanged.
     return fold_constants(replace(made, literal=False))
 
 
 def place_of(name: str, schema: pa.Schema) -> int:
-    """The place of a column: the one that is spelled so, else the only one in other letters."""
+    """The place of a column by its exact name, else by the only name equal in small letters."""
     exact = [i for i, known in enumerate(schema.names) if known == name]
     index = exact or [i for i, k in enumerate(schema.names) if k.lower() == name.lower()]
     if len(index) != 1:

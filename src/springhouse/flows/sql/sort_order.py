@@ -1,8 +1,8 @@
 """In which order are values, and which values are equal?
 
 Arrow's sorts, groups and joins compare a FLOAT or DOUBLE by its bits, or put NaN last in any order.
-In SQL there is one NaN, larger than all numbers, and one zero. So before a sort or a group these
-values become whole numbers that have the same order.
+SQL has one zero, and one NaN, which is larger than all numbers. So before a sort, a group or a
+join, these values are replaced by whole numbers in the same order.
 """
 
 from typing import TypeAlias
@@ -20,7 +20,7 @@ _ALL_BUT_SIGN = np.int64(0x7FFFFFFFFFFFFFFF)
 
 
 def with_one_zero(values: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
-    """The same values, with 0.0 for -0.0 and one NaN; others as they are."""
+    """The values with 0.0 for -0.0 and only one NaN. Other values stay unchanged."""
     if not is_fraction(values.type):
         return values
     whole = array_of(values, 0)
@@ -31,7 +31,7 @@ def with_one_zero(values: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedAr
 
 
 def sortable_keys(values: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
-    """Values that Arrow puts into SQL's order; they are equal where SQL's are."""
+    """Keys that Arrow sorts in SQL's order. Two keys are equal if SQL's values are equal."""
     if values.type == BOOLEAN:
         return pc.cast(values, pa.int8())
     if not is_fraction(values.type):
@@ -57,5 +57,5 @@ def restore_values(
 
 
 def _turn_bits(bits: _Bits) -> _Bits:
-    """Of negative numbers all bits but the sign, turned round; twice gives what it was."""
+    """Invert all bits but the sign of negative numbers. Doing it twice restores the bits."""
     return bits ^ ((bits >> _SIGN) & _ALL_BUT_SIGN)

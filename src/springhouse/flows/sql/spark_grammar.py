@@ -1,16 +1,16 @@
-"""How does sqlglot read an expression exactly as Spark reads it?
+"""How does sqlglot parse an expression exactly as Spark does?
 
-sqlglot has a dialect for Spark, made for translating whole queries into other dialects. For that it
-rewrites some of what it reads, and it forgives mistakes. A flow computes what it reads, so it uses
-that dialect with these differences:
+sqlglot has a dialect for Spark, made for translating whole queries into other dialects. For that
+purpose it rewrites some expressions, and it accepts some mistakes. A flow computes the expression
+itself, so this module changes that dialect:
 
     words       only the words of an expression have a meaning; all others can name columns
     calls       a call keeps its name and arguments: `nvl(a, b)` does not become `COALESCE(a, b)`
     numbers     a suffix (`1L`) and a sign directly before a number are parts of the number
     strings     `''` inside quotes is one quote; half a character is an error
-    operators   `|`, `^`, `&`, then `+ - ||` bind more and more tightly; all comparisons bind alike,
-                with at most one of BETWEEN, IN, IS, LIKE behind them
-    strictness  a missing THEN, AND or bracket and a comma too many are errors
+    operators   `|`, `^`, `&`, `+ - ||` have rising precedence; all comparisons have the same, and
+                at most one of BETWEEN, IN, IS, LIKE follows them
+    strictness  a missing THEN, AND or bracket is an error, and an extra comma, too
 """
 
 import re
@@ -88,7 +88,7 @@ class _ExpressionParser(SparkParser):
     }
 
     def order(self) -> exp.Order:
-        """What stands behind ORDER BY."""
+        """The keys behind ORDER BY."""
         return exp.Order(expressions=self._parse_csv(self._parse_ordered))
 
     def schema(self) -> exp.Schema:
@@ -96,14 +96,14 @@ class _ExpressionParser(SparkParser):
         return exp.Schema(expressions=self._parse_csv(self._parse_struct_types))
 
     def positive(self) -> exp.Expr:
-        """`+x`: it is computed, so `+1` is not the literal `1`."""
+        """`+x` is a computation, so `+1` is not the literal `1`."""
         operand = self._parse_unary()
         if operand is None:
             self.raise_error("nothing behind +")
         return self.expression(exp.Anonymous(this="positive", expressions=[operand]))
 
     def negative(self) -> exp.Expr | None:
-        """`-x`; a sign directly before a number is a part of the number."""
+        """`-x`. A sign directly before a number is a part of the number."""
         sign, number = self._prev, self._curr
         if number.token_type != TokenType.NUMBER:
             return self.expression(exp.Neg(this=self._parse_unary()))
@@ -126,7 +126,7 @@ class _ExpressionParser(SparkParser):
         return operand
 
     def trim(self) -> exp.Trim:
-        """The arguments of TRIM; behind BOTH, LEADING or TRAILING there is a FROM."""
+        """The arguments of TRIM. BOTH, LEADING and TRAILING need a FROM behind them."""
         start = self._index
         result = self._parse_trim()
         words = {token.token_type for token in self._tokens[start : self._index]}
@@ -167,7 +167,7 @@ class _ExpressionParser(SparkParser):
         operators: Mapping[TokenType, type[exp.Expr]],
         operand: Callable[[], exp.Expr | None],
     ) -> exp.Expr | None:
-        """Operators that bind alike, the first ones first."""
+        """Operators of the same precedence, from left to right."""
         left = operand()
         while self._match_set(operators):
             operator = operators[self._prev.token_type]
@@ -197,7 +197,7 @@ class _ExpressionParser(SparkParser):
         return items
 
     def raise_error(self, message: str, token: Any = None) -> None:
-        """Raise an error that knows where in the text it is."""
+        """Raise an error that knows its place in the text."""
         unexpected = token or self._curr
         raise _NotUnderstood(message, unexpected.start if unexpected else len(self.sql))
 
@@ -218,7 +218,7 @@ class SparkExpressions(Spark):
             word: Spark.Tokenizer.KEYWORDS[word] for word in (*_OPERATORS, *_WORDS, *_TYPES)
         }
         SINGLE_TOKENS: ClassVar[dict[str, TokenType]] = {
-            # No rule of the parser knows a backslash, so it refuses all signs of other dialects.
+            # The parser has no rule for a backslash, so it refuses all signs of other dialects.
             sign: token if sign in _SIGNS else TokenType.BACKSLASH
             for sign, token in Spark.Tokenizer.SINGLE_TOKENS.items()
         }
@@ -257,13 +257,13 @@ def read(text: str, kind: type[_Tree]) -> _Tree:
 
 
 def not_understood(text: str, start: int) -> FlowError:
-    """The error of a text that has something at this place that a flow does not understand."""
+    """The error for a text that a flow does not understand at this place."""
     place = f'"{text[start:]}"' if text[start:].strip() else "its end"
     return FlowError(f'"{text}" is not understood at {place}')
 
 
 def start_of(tree: exp.Expr) -> int:
-    """Where in the text a tree starts, as far as sqlglot knows."""
+    """The place in the text where a tree starts, as far as sqlglot knows it."""
     return min((node.meta["start"] for node in tree.walk() if "start" in node.meta), default=0)
 
 
@@ -271,7 +271,7 @@ def start_of(tree: exp.Expr) -> int:
 
 
 def _tokens_of_spark(tokens: Sequence[Token], text: str) -> Iterator[Token]:
-    """The tokens, with numbers and strings cut as Spark cuts them."""
+    """The tokens, with Spark's boundaries of numbers and strings."""
     waiting: Token | None = None
     for token in tokens:
         token = _as_spark_reads(token, text)
@@ -301,7 +301,7 @@ def _as_spark_reads(token: Token, text: str) -> Token:
 
 
 def _join_tokens(one: Token, other: Token) -> Token | None:
-    """One token of two: of strings side by side, and of a point and the digits behind it."""
+    """Two tokens as one: two adjacent strings, or a point and the digits behind it; else None."""
     kinds = (one.token_type, other.token_type)
     if kinds == (TokenType.STRING, TokenType.STRING):
         return _with_text(one, TokenType.STRING, one.text + other.text, other.end)
@@ -325,7 +325,7 @@ def _prove_characters(text: str, written: str) -> None:
 
 
 def _prove_complete(text: str, tokens: Sequence[Token], tree: exp.Expr) -> None:
-    """An error if sqlglot has forgiven that a word or a bracket is missing."""
+    """Raise an error if sqlglot has accepted a text with a missing word or bracket."""
     token_counts = Counter(token.token_type for token in tokens)
     node_counts = Counter(type(node) for node in tree.walk())
     complete = (

@@ -1,7 +1,7 @@
-"""What does a text of SQL say? A tree of calls.
+"""How is a parsed SQL expression represented? As a tree of calls.
 
-An operator is a call, too: `a + 1` is the call "+" of a column and a literal. A function is named
-in small letters.
+An operator is a call, too: `a + 1` is the call "+" with a column and a literal. Names of functions
+are in small letters.
 """
 
 from dataclasses import dataclass
@@ -12,14 +12,14 @@ import pyarrow as pa
 
 @dataclass(frozen=True)
 class Name:
-    """A column, or a field of one: `a`, `a.b`."""
+    """A column, or a field of a column: `a`, `a.b`."""
 
     parts: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Literal:
-    """A value that stands in the text."""
+    """A value that is written in the text."""
 
     value: object
     type: pa.DataType
@@ -36,7 +36,7 @@ class CastTo:
 
 @dataclass(frozen=True)
 class Call:
-    """A function or an operator, by its name in small letters, and what it is applied to."""
+    """A function or an operator by its name in small letters, with its arguments."""
 
     function: str
     arguments: tuple["Tree", ...]
@@ -54,4 +54,4 @@ class SortKey(NamedTuple):
 
 
 STAR = Call("*", ())
-"""What stands in `count(*)`."""
+"""The argument of `count(*)`."""

@@ -1,13 +1,13 @@
-"""What computes a value for each row, and for which rows is it computed?
+"""How is a SQL value computed for each row, and for which rows is it computed?
 
-A term has a type and computes an array, or one scalar for all rows. All SQL keeps three rules:
+A term has a type and computes an array, or one scalar for all rows. All SQL follows three rules:
 
-    strict_term       a function is NULL where an argument is NULL, and the arguments behind that
-                      NULL are not computed
+    strict_term       a function is NULL if an argument is NULL, and the arguments behind that NULL
+                      are not computed
     on_rows           an expression that does not apply to a row (another branch of CASE, the right
-                      side of a decided AND) is not computed for it, so it can't fail there
+                      side of a decided AND) is not computed for that row, so it can't fail there
     fold_constants    a term without columns is computed once, when the flow is built; if that
-                      fails, it fails for the first row that needs it
+                      fails, the flow fails at the first row that needs the term
 """
 
 from collections.abc import Callable, Sequence
@@ -28,8 +28,8 @@ Kernel: TypeAlias = Callable[..., Value]
 class Term:
     """A typed value of each row.
 
-    `fallible`: computing it can raise an error for some rows. `constant_term`: it needs no column.
-    `literal`: it stands in the text as it is.
+    `fallible`: computing it can raise an error for some rows. `constant`: it needs no column.
+    `literal`: it is written in the text as it is.
     """
 
     type: pa.DataType
@@ -58,7 +58,7 @@ def constant_term(value: object, kind: pa.DataType) -> Term:
 
 
 def fold_constants(term: Term) -> Term:
-    """The term as a constant, if it needs no column and can be computed."""
+    """The term as a constant if it needs no column and computing it raises no error."""
     if not term.constant or term.literal:
         return term
     try:
@@ -77,10 +77,10 @@ def strict_term(
     fallible: bool = False,
     all_parts: bool = False,
 ) -> Term:
-    """A function of the parts that is NULL where one of them is.
+    """A function of the parts. It is NULL where one of them is NULL.
 
-    The parts are computed in their order; each only where those before it are not NULL, or with
-    `all_parts` everywhere.
+    The parts are computed in their order. A part is computed only where the parts before it are not
+    NULL, or with `all_parts` for all rows.
     """
     return Term(
         kind,
@@ -118,7 +118,7 @@ def _strict(kernel: Kernel, parts: Sequence[Term], *, all_parts: bool) -> Comput
 
 
 def on_rows(pack: pa.RecordBatch, rows: Value, compute: Compute) -> Value:
-    """The values of these rows alone; all other rows are NULL."""
+    """The values for these rows only. All other rows get NULL."""
     if isinstance(rows, pa.Scalar):
         rows = pa.repeat(pa.scalar(bool(rows.as_py())), pack.num_rows)
     count = rows.true_count
@@ -141,7 +141,7 @@ def array_of(value: Value | pa.ChunkedArray, rows: int) -> pa.Array:
 
 
 def on_arrays(kernel: Callable[..., pa.Array]) -> Kernel:
-    """A kernel that also takes scalars, of one that takes arrays of the same length."""
+    """Make a kernel for arrays of the same length accept scalars, too."""
 
     def call(*values: Value) -> Value:
         lengths = [len(value) for value in values if not isinstance(value, pa.Scalar)]
@@ -153,7 +153,7 @@ def on_arrays(kernel: Callable[..., pa.Array]) -> Kernel:
 
 
 def per_row(kind: pa.DataType, function: Callable[..., object]) -> Kernel:
-    """A kernel that asks a Python function for each row that has no NULL."""
+    """A kernel that calls a Python function for each row without NULLs."""
 
     def compute(*arrays: pa.Array) -> pa.Array:
         rows = zip(*(array.to_pylist() for array in arrays), strict=True)
@@ -164,7 +164,7 @@ def per_row(kind: pa.DataType, function: Callable[..., object]) -> Kernel:
 
 
 def give_type(term: Term, kind: pa.DataType) -> Term:
-    """A term whose values have exactly this type: a NULL without a type gets it."""
+    """A term of exactly this type. A NULL without a type gets the type."""
     if term.type == kind:
         return term
     assert term.type == pa.null(), f"{term.type} is not {kind}"

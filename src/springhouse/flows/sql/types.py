@@ -1,10 +1,10 @@
-"""Which types are there, and in which common type are two values compared or put together?
+"""Which types does a flow have, and in which common type are two values compared or combined?
 
 An Arrow type stands for each type of Spark. The rules are those of Spark's ANSI mode:
 
     whole numbers       the wider of the two
     with FLOAT          FLOAT with FLOAT; DOUBLE with any other number
-    with DECIMAL        enough digits before and behind the point for both; a whole number is a
+    with DECIMAL        enough digits before and behind the point for both; a whole number counts as
                         DECIMAL(3|5|10|20, 0); DOUBLE with FLOAT or DOUBLE
     DATE, TIMESTAMP_NTZ, TIMESTAMP    the later in this list
     NULL                the other type
@@ -62,12 +62,12 @@ def type_name(kind: pa.DataType) -> str:
 
 
 def is_number(kind: pa.DataType) -> bool:
-    """Whether one can calculate with it."""
+    """Whether it is a type of numbers."""
     return kind in _NUMBERS or pa.types.is_decimal128(kind)
 
 
 def is_fraction(kind: pa.DataType) -> bool:
-    """Whether it is FLOAT or DOUBLE: these have a NaN and two zeros."""
+    """Whether it is FLOAT or DOUBLE. These types have NaN and two zeros."""
     return kind in (FLOAT, DOUBLE)
 
 
@@ -77,12 +77,12 @@ def is_moment(kind: pa.DataType) -> bool:
 
 
 def is_plain(kind: pa.DataType) -> bool:
-    """Whether its values can be compared, ordered and grouped here: it is not nested."""
+    """Whether a flow can compare, order and group its values. Nested types are not plain."""
     return kind in _NAMES or bool(pa.types.is_decimal128(kind))
 
 
 def type_in_flows(kind: pa.DataType) -> pa.DataType | None:
-    """The type in which a column of this Arrow type is computed with; None if Spark has none."""
+    """The type that a flow uses for a column of this Arrow type; None if Spark has none."""
     if is_plain(kind) or pa.types.is_nested(kind):
         return kind
     if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
@@ -95,12 +95,12 @@ def type_in_flows(kind: pa.DataType) -> pa.DataType | None:
 
 
 def decimal_of(kind: pa.DataType) -> pa.DataType:
-    """The DECIMAL that holds all values of a type of whole numbers, or the DECIMAL itself."""
+    """The DECIMAL that holds all values of an integer type. A DECIMAL stays as it is."""
     return pa.decimal128(_DIGITS[kind], 0) if kind in _DIGITS else kind
 
 
 def limit_digits(precision: int, scale: int) -> pa.DataType:
-    """The DECIMAL of a result: if it has too many digits, those behind the point go first.
+    """The DECIMAL of a result. If it has too many digits, it loses digits behind the point.
 
     >>> limit_digits(40, 10), limit_digits(76, 36)
     (Decimal128Type(decimal128(38, 8)), Decimal128Type(decimal128(38, 6)))
@@ -112,7 +112,7 @@ def limit_digits(precision: int, scale: int) -> pa.DataType:
 
 
 def common_type(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
-    """The type in which values of both are put together; None if there is none."""
+    """The type that can hold values of both types; None if there is none."""
     if one == other or other == NULL:
         return one
     if one == NULL:
@@ -133,12 +133,12 @@ def _common_number(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
     one, other = decimal_of(one), decimal_of(other)
     scale = max(one.scale, other.scale)
     whole = max(one.precision - one.scale, other.precision - other.scale)
-    # Spark would drop digits of one of them.
+    # With more digits, Spark would drop digits of one of the values, so there is no common type.
     return pa.decimal128(whole + scale, scale) if whole + scale <= MOST_DIGITS else None
 
 
 def compared_type(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
-    """The type in which values of both are compared: a text is read as the other side's type."""
+    """The type for comparing values of both types. A text is cast to the other side's type."""
     for text, read in ((one, other), (other, one)):
         if text == STRING and read not in (STRING, NULL, BINARY):
             if read in INTEGERS:

@@ -2,7 +2,7 @@
 
 A table asks for the share `E(I) / I` of a track, where I is the data of one refresh: that of a
 period, or, with a promise, of the time for which the table may wait. If the tracks have room for
-all requests, every table gets what it asked for. Otherwise its share depends on its priority:
+all requests, every table gets its request. Otherwise its share depends on its priority:
 
     share = min(asked, priority × level)        with the one level at which Σ share = tracks
 

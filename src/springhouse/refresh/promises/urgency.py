@@ -1,7 +1,6 @@
 """When must a refresh start to keep a promise?
 
-A promise bounds the lag: a table has to reflect data that arrived at `since` by `since + promise`.
-So
+A promise bounds the lag: a table has to reflect data from `since` by `since + promise`. So
 
     latest start  =  since + allowance - expected seconds - error margin
     release       =  latest start - wait margin

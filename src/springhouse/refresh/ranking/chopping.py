@@ -37,8 +37,8 @@ shares are estimates.
 
 _SCARCE = 32.0
 """In between, the starts of a table's parts take at most 1 / `_SCARCE` of the time to load its
-data. Without any cuts, a table of no weight that had waited for an hour blocked a
-track for half an hour.
+data. Without any cuts, a table of no weight that had waited for an hour blocked a track for half an
+hour.
 """
 
 

@@ -43,7 +43,7 @@ class Ranks:
         self._by_index = policy.basic is Basic.WHITTLE
 
     def wake(self, now: float) -> None:
-        """Rank the jobs anew whose urgency has changed by itself."""
+        """Rank the jobs again whose urgency has changed by itself."""
         for table in self._timers.due(now):
             self.rank(table, now)
         if self.crowd.wake() <= now:

@@ -1,6 +1,6 @@
-"""What does the scheduler know of one table?
+"""Which facts does the scheduler know about one table?
 
-Start with `scheduled_table`, which holds everything that a decision needs. `table_profile` is what
-was declared, `pending` the data that waits, `pace` how often data comes, and `load_cost` what a
+Start with `scheduled_table`, which holds everything that a decision needs. `table_profile` is the
+declaration, `pending` the waiting data, `pace` how often data comes, and `load_cost` how long a
 refresh takes.
 """

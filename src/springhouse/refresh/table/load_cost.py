@@ -1,20 +1,20 @@
 """How long will a refresh take?
 
-`E(n) = alpha + beta × n` (paper 001, section 2.4): a start, and a time for each second of data that
-is loaded. Both are learned from finished refreshes by least squares, in which old refreshes fade. A
-refresh that took far longer or shorter than expected counts only up to a limit. The limit widens if
-that happens again and again. So one pause of the machine changes little, and a new pace is learned
-in a few refreshes.
+`E(n) = alpha + beta × n` (paper 001, section 2.4): a start, and a time for each second of data to
+load. Least squares over finished refreshes give both; old refreshes fade. A refresh that took far
+longer or shorter than expected counts only up to a limit. The limit widens if this happens again
+and again. So one pause of the machine changes little, and a few refreshes are enough to learn a new
+pace.
 
 If the number of rows is known, two rates are learned: the time per row, and the rows per second of
-data. (These are all rows over all seconds, so that a long silence counts as long as it was.) Then
+data. (The second rate is all rows over all seconds, so that a long silence counts in full.) Then
 `beta` is the product of both.
 
 If every refresh loaded equally much, alpha and beta can't be told apart, and the paper does not say
 what to do. Then the prior says which share of the time is the start. A table that was never
-refreshed counts as a typical refresh of the other tables, and all of it as start. This guess errs
-on the low side on purpose: with a guess that data is dear, a table with much data would look too
-long to be worth a turn, and without a turn the guess is never corrected.
+refreshed counts as a typical refresh of the other tables, and all of it as start. This guess is too
+low on purpose. With a high guess for the data, a table with much data would look too long to be
+worth a turn. Without a turn the guess would never be corrected.
 """
 
 from dataclasses import dataclass
@@ -23,10 +23,10 @@ from math import exp, log
 from springhouse.units import Seconds
 
 FIRST_GUESS = Seconds(1.0)
-"""The expected seconds of a refresh before any refresh has finished."""
+"""The expected seconds of a refresh before the first one has finished."""
 
 SHORTEST = 1e-9
-"""The least seconds of a refresh, because benefits are divided by them."""
+"""The least seconds of a refresh: benefits are divided by them."""
 
 _FADE = 0.95
 _TRUSTED_AFTER = 4
@@ -83,7 +83,7 @@ class LearnedCost:
         return max(self.cost.alpha + self.cost.beta * interval, SHORTEST)
 
     def observe(self, interval: float, seconds: float, rows: float | None = None) -> None:
-        """Learn from a refresh that loaded so much and took `seconds`."""
+        """Learn from a refresh that loaded `interval` seconds of data and took `seconds`."""
         if rows is not None and rows > 0 and interval > 0:
             self._learn_rate(interval, rows)
         n = interval * self._rate if rows is None else float(rows)
@@ -94,7 +94,7 @@ class LearnedCost:
             error = min(max(error, -limit), limit)
             seconds = expected + error
         if self.count:
-            # The first error is the prior's, and says nothing about what was learned.
+            # The first error is that of the prior, and says nothing about the learned cost.
             weight = max(0.1, 1.0 / self.count)
             self.deviation += weight * (abs(error) - self.deviation)
         self.count += 1
@@ -108,12 +108,12 @@ class LearnedCost:
 
     @property
     def _rate(self) -> float:
-        """The rows per second of data; 1 if rows are unknown, so that seconds are counted."""
+        """The rows per second of data; 1 if rows are unknown, so that seconds count instead."""
         return self._rows / self._seconds if self._seconds else 1.0
 
     def _learn_rate(self, interval: float, rows: float) -> None:
         if not self._seconds:
-            # Until now the data was counted in seconds, from now on in rows.
+            # Until now seconds of data were counted, from now on rows.
             rate = rows / interval
             self._n, self._nn, self._ns = self._n * rate, self._nn * rate * rate, self._ns * rate
             self._counted = LoadCost(self.cost.alpha, self.cost.beta / rate)
@@ -121,7 +121,7 @@ class LearnedCost:
         self._seconds = self._seconds * _FADE + interval
 
     def _fitted(self, rate: float) -> LoadCost:
-        """Least squares, with one faint point at n = 0 that keeps the prior's share of starts."""
+        """Least squares; one faint point at n = 0 keeps the prior's share of the start."""
         mean_n, mean_s = self._n / self._w, self._s / self._w
         whole = self._prior.seconds(mean_n / rate)
         start = mean_s * (self._prior.alpha / whole if whole > 0 else 1.0)
@@ -139,7 +139,7 @@ class LearnedCost:
 
 
 class TypicalRefresh:
-    """How long refreshes of all tables take, as a mean in which no single one weighs much."""
+    """The duration of refreshes of all tables, as a mean in which no single one weighs much."""
 
     __slots__ = ("_log",)
 
@@ -153,5 +153,5 @@ class TypicalRefresh:
         )
 
     def cost(self) -> LoadCost:
-        """The cost to expect of a table that was never refreshed."""
+        """The expected cost of a table that was never refreshed."""
         return LoadCost(FIRST_GUESS if self._log is None else exp(self._log), 0.0)

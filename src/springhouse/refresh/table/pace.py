@@ -1,9 +1,9 @@
 """How often does new data come?
 
 The declared period of a base table says how often its source is asked. Data may come more seldom.
-Then utilisation, deadlines and chopping count by the pace at which data comes. The pace is the mean
+Then utilisation, deadlines and chopping depend on the real pace of the data. The pace is the mean
 gap between arrivals. Old gaps fade, and a long silence (a night) counts only as a few gaps. The
-declared period is its lower bound.
+pace is never faster than the declared period.
 """
 
 from springhouse.units import Instant, Seconds
@@ -29,7 +29,7 @@ class Pace:
             self.saw(now - last)
 
     def saw(self, gap: float) -> None:
-        """Learn a gap between two arrivals, or between two refreshes of the past."""
+        """Learn a gap between two arrivals, or between two past refreshes."""
         if self._gaps:
             gap = min(gap, _SILENCE * self._gap)
         self._gaps += 1
@@ -42,9 +42,9 @@ class Pace:
         return Seconds(max(declared, self._gap))
 
     def interval(self, usual: float) -> float:
-        """The mean gap; `usual` as long as it is unknown."""
+        """The mean gap; `usual` until it is known."""
         return usual if self._gaps < _TRUSTED_AFTER else self._gap
 
     def next_arrival(self, period: float) -> Instant | None:
-        """When new data is expected."""
+        """When the next data is expected."""
         return None if self._last is None else Instant(self._last + period)

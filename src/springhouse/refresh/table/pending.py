@@ -1,9 +1,9 @@
-"""What has arrived for a table and is not reflected in it?
+"""Which data has arrived for a table that the table does not reflect yet?
 
 Batches wait in the order of their time stamps. Pending updates merge (paper 001, section 2.4): one
 refresh loads everything up to a time stamp, the oldest first, so data is loaded in chronological
 order. The batches of a failed refresh are put back, so nothing is lost. A batch of late records
-makes the table no fresher, and still has to be loaded.
+makes the table no fresher, but has to be loaded, too.
 """
 
 from collections import deque
@@ -38,7 +38,7 @@ class PendingBatches:
 
     @property
     def newest(self) -> Instant:
-        """The time stamp up to which the waiting data reaches."""
+        """The time stamp of the newest waiting data."""
         return self._batches[-1].freshness
 
     @property
@@ -47,10 +47,10 @@ class PendingBatches:
         return self._batches[0]
 
     def arrived(self, freshness: Instant, since: Instant, released: Instant) -> bool:
-        """Add a batch; says whether that is news.
+        """Add a batch; returns whether this is news.
 
-        It is if no data waited, if the batch reaches further, or if the waiting data turns out to
-        be older than known, so that it hurries.
+        It is news if no data waited, if the batch reaches further, or if it shows that the waiting
+        data is older than known, so that the table hurries.
         """
         batches = self._batches
         if batches:
@@ -61,7 +61,7 @@ class PendingBatches:
             if freshness <= last.freshness:
                 return hurries
             if len(batches) >= _MOST_BATCHES:
-                # The wait of the older batch counts for both, so that no lag is reported too small.
+                # The wait of the older batch counts for both, so that no lag is reported too short.
                 batches[-1] = last._replace(freshness=freshness)
                 return True
         batches.append(PendingBatch(freshness, since, released))
@@ -87,7 +87,7 @@ class PendingBatches:
         """Let batches wait again that a refresh did not load."""
         batches = self._batches
         if loaded and batches and batches[-1].freshness < loaded[-1].freshness:
-            # Late records came meanwhile; the waiting data still reaches as far as before.
+            # Late records came meanwhile; the waiting data still has the same end as before.
             batches[-1] = batches[-1]._replace(freshness=loaded[-1].freshness)
         batches.extendleft(reversed(loaded))
 

@@ -1,7 +1,7 @@
-"""What does a scheduling decision need to know of one table?
+"""Which facts about one table does a scheduling decision need?
 
-A `ScheduledTable` keeps it in one place and up to date: what was declared and inherited, what data
-waits, what runs, and what was learned. So a decision looks nothing up.
+A `ScheduledTable` keeps them in one place and up to date: the declaration, what the table inherits,
+the waiting data, the running refresh, and everything learned. So a decision looks nothing up.
 """
 
 from math import inf
@@ -15,9 +15,9 @@ from springhouse.refresh.table.table_profile import TableProfile
 from springhouse.units import Instant
 
 Entry = tuple[Urgency, float, float, int, "ScheduledTable"]
-"""A place in a queue: urgency, the key of the basic algorithm, and the order of declaration.
+"""A place in a queue: urgency, the key of the basic algorithm, the order of declaration, the table.
 
-Smaller is first. The fourth number is different for every table, so tables are never compared.
+The smallest starts first. The fourth value differs between tables, so tables are never compared.
 """
 
 
@@ -72,7 +72,7 @@ class ScheduledTable:
 
     @property
     def allowance(self) -> float | None:
-        """How long its data may wait: a deadline."""
+        """How long its data may wait: its deadline."""
         return self.granted.whole
 
     @property
@@ -88,29 +88,30 @@ class ScheduledTable:
         self.is_base = True
         self.own_priority = profile.priority
         self.priority = profile.priority
-        # What it still costs to bring its data to the tables that it has its priority from.
+        # The cost of bringing its data on to the tables from which it has its priority.
         self.ahead_alpha = self.ahead_beta = 0.0
         self.period_seconds: float = profile.period_seconds or 1.0
         # The data of one usual refresh: by its own pace, not by that of its slowest ancestor.
         self.interval_seconds = self.period_seconds
         self.promise: float | None = profile.promise_seconds
-        # Whether its promise can be kept; one that can't be kept is no deadline.
+        # Whether its promise can be kept. A promise that can't be kept is no deadline.
         self.is_granted = True
-        # By the promises that can be kept, which are deadlines; and by all promises, for resting.
+        # `granted`: by the promises that can be kept, which are deadlines. `wished`: by all
+        # promises, which let the table rest.
         self.granted = Leeway()
         self.wished = Leeway()
         self.leaving = False
-        # What waits, and how it ranks.
+        # The waiting data, and its rank.
         self.freshness: float | None = None
-        # Whether it is empty: its freshness is then only a guess.
+        # Whether the table is empty. Then its freshness is only a guess.
         self.unmade = True
         self.pending = PendingBatches()
         self.until = Instant(0.0)
         self.freshness_delta = 0.0
         self.expected_seconds = 0.0
-        # The same if the planner announced it, which knows better.
+        # The planner's estimate, which replaces the learned one.
         self.announced_seconds: float | None = None
-        # What the next refresh takes, if it loads only a part of what waits.
+        # The seconds of the next refresh, if it loads only a part of the waiting data.
         self.part_seconds = 0.0
         self.released = 0.0
         self.ready_at = 0.0
@@ -118,23 +119,23 @@ class ScheduledTable:
         self.entry: Entry | None = None
         self.timer: float | None = None
         # Its place in the crowd of promises that are not urgent yet; whether the crowd made it
-        # urgent; and by when a reader needs it that can't go on without it.
+        # urgent; and the moment by which a reader needs it that can't go on without it.
         self.due: tuple[float, int, ScheduledTable] | None = None
         self.crowded = False
         self.due_by = inf
-        # Until then it has had its share of the tracks, and its promise claims none.
+        # Until then the table has had its share of the tracks, and its promise claims no track.
         self.claims_from = -inf
-        # What runs.
+        # The running refresh.
         self.running: Start | None = None
         self.taken: list[PendingBatch] = []
         self.last_started = -inf
-        # What was learned.
+        # Learned from refreshes.
         self.declared_cost = profile.cost
         self.cost = LearnedCost(prior)
         self.load_seconds = prior.seconds(self.period_seconds)
         self.error = Margin()
         self.wait = Margin()
-        # The error margin that was passed on upstream.
+        # The error margin that the tables upstream know.
         self.margin = 0.0
         self.pace = Pace()
         self.expected_arrival: float | None = None

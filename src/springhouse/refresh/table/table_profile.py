@@ -1,7 +1,7 @@
-"""What does the scheduler have to know of a table?
+"""Which declared facts about a table does the scheduler need?
 
-What was declared of it: how often data comes, what it reads, how much its staleness weighs, what
-was promised.
+How often data comes, what the table reads, how much its staleness weighs, and what the table
+promises.
 """
 
 from collections.abc import Mapping
@@ -13,11 +13,12 @@ from springhouse.units import Seconds
 
 @dataclass(frozen=True)
 class TableProfile:
-    """A table or view. Without a period of its own it has the longest of what it reads.
+    """A table or view. Without a period of its own it has the longest period of its inputs.
 
-    `cost` is what is known of its refreshes beforehand. `promise_seconds` is the strictest of its
-    promises; data of some inputs may wait longer (`promise_by_input`). `patience_by_input` says by
-    how much longer, where it is known what every table below this one allows.
+    `cost` is the cost of its refreshes, if it is known beforehand. `promise_seconds` is the
+    strictest of its promises; data of some inputs may wait longer (`promise_by_input`).
+    `patience_by_input` says by how much longer, if it is known what every table below this one
+    allows.
     """
 
     name: str

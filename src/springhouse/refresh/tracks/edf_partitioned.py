@@ -7,9 +7,9 @@ and put on the current track as long as it stays feasible without preemption:
 
 A job may be promoted to another track that would stay feasible with it. The paper's formula for
 promotion leaves the job's own utilisation out of U. But its example (only J4 is promotable) and its
-remark that uniform jobs are never promoted need it in U, and so it is here. A table that fits on no
-track gets a track of its own. When the tracks run out, the paper gives up; here the track with the
-least utilisation takes the next table.
+remark that uniform jobs are never promoted need it in U, so this module counts it. A table that
+fits on no track gets a track of its own. If no track is left, the paper gives up; here the track
+with the least utilisation takes the table.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ _ROUNDING = 1e-9
 
 @dataclass
 class _Track:
-    """The tables at home on one track."""
+    """The home tables of one track."""
 
     id: int
     utilisation: float = 0.0
@@ -47,7 +47,7 @@ class _Track:
 def edf_partitioned(
     loads: Sequence[TrackLoad], tracks: Sequence[int], *, aggressive: bool = False
 ) -> TrackLayout:
-    """Home tracks that are feasible, promotions that keep them so, and the tracks left over."""
+    """Feasible home tracks, promotions that keep them feasible, and the tracks left over."""
     if not loads:
         return TrackLayout((Lane(()),), {}, tuple(tracks), aggressive)
     unused = list(reversed(tracks))

@@ -1,9 +1,9 @@
-"""In which lane does a table wait, and when are the tracks divided anew?
+"""In which lane does a table wait, and when are the tracks divided again?
 
-Each lane of a layout has a queue of its waiting jobs. The layout is made anew when enough tables
-came, went, or changed their speed by a quarter (paper 001, section 3.2): with few tables at once,
-with many only after a number of changes in proportion, so that the cost per change stays small.
-Until then a new table joins the lane of tables with similar periods.
+Each lane of a layout has a queue of its waiting jobs. A new layout is made when enough tables came,
+went, or changed their speed by a quarter (paper 001, section 3.2). With few tables this is at once.
+With many it is only after a number of changes in proportion, so that the cost per change stays
+small. Until then a new table joins the lane of tables with similar periods.
 """
 
 from bisect import bisect_left, bisect_right
@@ -19,7 +19,7 @@ from springhouse.refresh.table.scheduled_table import ScheduledTable
 from springhouse.refresh.tracks.track_layout import TrackLayout, TrackLoad
 
 DRIFT = 0.25
-"""A value that differs by a larger share than this has changed."""
+"""A value has changed if it differs by more than this share."""
 
 _CLEARLY = 1.25
 _IMPATIENT = 0.05
@@ -50,7 +50,7 @@ class Lanes:
         self._rule = rule
         self.tracks = track_ids(tracks)
         self.moves = 0
-        # The share of the tracks that all refreshes ask for, if no data is loaded together.
+        # The share of the tracks that all refreshes need if each loads the data of one interval.
         self.busy = 0.0
         # The share of the tracks that loading the data takes in any case.
         self.data_share = 0.0
@@ -64,12 +64,12 @@ class Lanes:
         self._weights: list[float] = [0.0]
 
     def welcome(self, table: ScheduledTable) -> None:
-        """Put a table that is newer than the layout into the lane of similar tables."""
+        """Put a table without a lane into the lane of similar tables."""
         if table.name not in self.layout.lane_of and table.entry is None:
             table.lane = self.layout.nearest(table.period_seconds)
 
     def note_speed(self, table: ScheduledTable) -> bool:
-        """Whether a table has changed its speed since the tracks were laid out."""
+        """Whether a table has changed its speed since the last layout."""
         load = table.cost.seconds(table.interval_seconds)
         if abs(load - table.load_seconds) <= DRIFT * table.load_seconds:
             return False
@@ -78,11 +78,11 @@ class Lanes:
         return True
 
     def is_time(self, tables: int) -> bool:
-        """Whether enough has changed to divide the tracks anew."""
+        """Whether enough has changed to divide the tracks again."""
         return self.moves * (_PATIENCE if tables < _MANY else _PATIENCE / 4) > tables
 
     def lay_out(self, tables: Sequence[ScheduledTable]) -> list[ScheduledTable]:
-        """Divide the tracks anew among these tables; returns the tables that changed lanes."""
+        """Divide the tracks among these tables; returns the tables that changed lanes."""
         self.moves = 0
         for table in tables:
             table.load_seconds = table.cost.seconds(table.interval_seconds)
@@ -106,7 +106,8 @@ class Lanes:
         return moved
 
     def _note_weights(self, tables: Sequence[ScheduledTable]) -> None:
-        # A table that was never refreshed must not lose its turn to a guess about its data.
+        # Without tables that were never refreshed: a guess about their data must not cost them
+        # their turn.
         learned = [s for s in tables if s.cost.count] or tables
         self.data_share = sum(s.cost.cost.beta for s in learned) / max(len(self.tracks), 1)
         patience = patience_at(self.data_share)
@@ -130,11 +131,11 @@ class Lanes:
         return -whittle(table, self.patience)[0]
 
     def weight_of_better(self, index: float) -> float:
-        """The priorities, in sum, of all tables with a clearly higher index at a usual refresh."""
+        """The sum of the priorities of all tables whose usual index is clearly higher."""
         return self._below[-1] - self._below[bisect_right(self._indexes, index * _CLEARLY)]
 
     def weight_of_shorter(self, seconds: float) -> float:
-        """The priorities, in sum, of all tables with shorter refreshes."""
+        """The sum of the priorities of all tables with shorter refreshes."""
         return self._weights[bisect_left(self._lengths, seconds)]
 
 

@@ -1,4 +1,4 @@
-"""How are tracks divided among tables of different pace?
+"""How do tables of different pace share the tracks?
 
 This is Proportional (paper 001, section 3.2.3). Similar tables form a cluster. Every cluster has a
 share of the tracks in proportion to its utilisation, the slowest cluster first: of `M × U_tot`
@@ -7,10 +7,10 @@ shared. Fast jobs may be promoted to tracks of slower jobs, never the other way 
 hardly suffers from a short one, but a short job waits long for a long one.
 
 M is from ceil(U_tot) / U_tot ("basic", which leaves tracks free for all) to N / U_tot ("all").
-The paper's listing takes jobs by increasing `E(P)` and joins one to the newest cluster by its
-execution time, `E(P) < k × P_min`. But its example (k = 2) and its advice (k = 10 tells 5 minutes,
-an hour and a day apart) fit `P < k × P_min`, and its experiments (k = 1) need equal periods to be
-similar. So clusters are made by period. Since they are there to protect short jobs from long ones,
+The paper's listing takes jobs by increasing `E(P)`, and adds a job to the newest cluster by its
+execution time, `E(P) < k × P_min`. But its example (k = 2) and its advice (k = 10 separates 5
+minutes, an hour and a day) fit `P < k × P_min`, and its experiments (k = 1) need equal periods to
+be similar. So this module makes clusters by period. Clusters protect short jobs from long ones. So
 a job that is no longer than the longest job of a faster cluster joins that cluster: there it blocks
 no job for longer than they block each other. The slowest cluster has the highest track, as in the
 paper's example.
@@ -29,7 +29,7 @@ from springhouse.refresh.tracks.track_layout import (
 
 
 def clusters(loads: Sequence[TrackLoad], k: float) -> list[list[TrackLoad]]:
-    """Tables of similar periods, the fastest first; short jobs are with the fast ones.
+    """Tables of similar periods, the fastest first; short jobs join the fast ones.
 
     >>> slow = [TrackLoad("report", 60.0, 60.0), TrackLoad("prices", 60.0, 0.2)]
     >>> tables = [TrackLoad("clicks", 1.0, 0.3), *slow]
@@ -62,7 +62,7 @@ def proportional(
 ) -> TrackLayout:
     """A share of the tracks for each cluster, in proportion to its utilisation.
 
-    `allotted` is `M × U_tot`, the tracks to divide, all if None; it is never less than `basic`'s.
+    `allotted` is `M × U_tot`, the number of tracks to divide (None: all); `basic` is its minimum.
     """
     total = sum(load.utilisation for load in loads)
     if not tracks or total <= 0.0:
@@ -74,7 +74,7 @@ def proportional(
     lanes, lane_of, low = [], {}, 0.0
     for number, cluster in enumerate(reversed(clusters(loads, k))):
         high = low + adjustment * sum(load.utilisation for load in cluster)
-        # Rounded, or a sum that is a hair above a whole number would ask for one more track.
+        # Rounded, because a sum just above a whole number would ask for one more track.
         first = min(floor(round(low, 9)), allotted - 1)
         last = max(min(ceil(round(high, 9)), allotted) - 1, first)
         lanes.append(

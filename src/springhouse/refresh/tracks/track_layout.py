@@ -3,8 +3,8 @@
 A layout puts every table into a lane. All tables of a lane may use the same tracks: first the home
 tracks of the lane, in their order; then the free tracks, which belong to no lane; then tracks of
 other lanes to which they may be promoted (paper 001, sections 3.2.2 and 3.2.3). An aggressive
-layout promotes whenever such a track is available, a polite one only if no job at home needs it.
-Because tables of a lane are equal in this, the scheduler looks only at the best job of each lane.
+layout promotes whenever such a track is available, a polite one only if no home job needs it. The
+tables of a lane have the same tracks, so the scheduler looks only at the best job of each lane.
 """
 
 from collections.abc import Collection, Mapping, Sequence, Sized
@@ -72,7 +72,7 @@ class TrackLayout:
     def _used_at_home(
         self, track: int, available: Collection[int], waiting: Sequence[Sized]
     ) -> bool:
-        """Whether more jobs wait at home than available tracks come before this one."""
+        """Whether home jobs need this track: more of them wait than home tracks come before it."""
         for resident in self.residents.get(track, ()):
             before = 0
             for home in self.lanes[resident].homes:
@@ -84,7 +84,7 @@ class TrackLayout:
         return False
 
     def nearest(self, period_seconds: float) -> int:
-        """The lane with the most similar period, for a table newer than the layout."""
+        """The lane with the most similar period, for a table that the layout does not have."""
         return min(
             range(len(self.lanes)),
             key=lambda i: abs(log(self.lanes[i].period_seconds / period_seconds)),

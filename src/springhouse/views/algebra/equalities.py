@@ -10,7 +10,7 @@ from springhouse.views.sql.expressions import Expression
 
 @dataclass(frozen=True)
 class Link:
-    """The equalities that tie two sides together, as (column here, column there)."""
+    """The equalities between two sides, as (column here, column there)."""
 
     pairs: tuple[tuple[str, str], ...] = ()
     others: tuple[Expression, ...] = ()

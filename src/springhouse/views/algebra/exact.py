@@ -1,12 +1,12 @@
-"""Which values add up exactly, in whatever order, and what type has their sum?
+"""Which values add up exactly, in any order, and what is the type of their sum?
 
-Integers and decimals do: a sum of them can be kept up to date by adding and subtracting for ever.
-Floating-point numbers do not, so a sum of them is computed anew for each group that a change
-touches. When in doubt, a value is not exact: that costs time, never digits.
+Integers and decimals add up exactly: additions and subtractions can keep their sum up to date for
+ever. Floating-point numbers do not, so a refresh recomputes their sum for each group that a change
+touches. When in doubt, a value is not exact: this costs time, never digits.
 
-The types are Spark's, by its rules: a sum of DECIMAL(p, s) is DECIMAL(min(p + 10, 38), s), and a
-result that needs more than 38 digits gives up digits of its fraction, but not the first six. The
-lake asks Spark whether it agrees before anything is built on them.
+The types follow Spark's rules: a sum of DECIMAL(p, s) is DECIMAL(min(p + 10, 38), s), and a result
+that needs more than 38 digits loses digits of its fraction, but not the first six. The lake
+compares these types with Spark's own before it builds a table with them.
 """
 
 from collections.abc import Iterable, Mapping
@@ -22,13 +22,13 @@ from springhouse.views.sql.expressions import Expression
 MOST_DIGITS = 38
 _LEAST_FRACTION = 6
 _WHOLE = {exp.DType.TINYINT: 3, exp.DType.SMALLINT: 5, exp.DType.INT: 10, exp.DType.BIGINT: 20}
-"""How many digits Spark gives an integer that meets a decimal."""
+"""The number of digits that Spark gives an integer beside a decimal."""
 _WHOLE_NAMES = {3: "tinyint", 5: "smallint", 10: "int", 20: "bigint"}
 
 
 @dataclass(frozen=True)
 class ExactType:
-    """The type of an exact number: so many digits, so many of them after the point.
+    """The type of an exact number: its digits, and how many of them are after the point.
 
     >>> str(ExactType(12, 2)), str(ExactType(10, whole=True))
     ('decimal(12,2)', 'int')
@@ -56,7 +56,7 @@ class ExactType:
 
     @property
     def average(self) -> "ExactType | None":
-        """The type of an average of such numbers; that of integers is a double."""
+        """The type of an average of such numbers; an average of integers is a double."""
         if self.whole:
             return None
         return ExactType(min(self.digits + 4, MOST_DIGITS), min(self.fraction + 4, MOST_DIGITS))
@@ -69,7 +69,7 @@ LONG = ExactType(20, whole=True)
 class ExactTypes:
     """The type of every column of a query that holds exact numbers.
 
-    Without `decimals`, no decimal is taken for one: for a Spark that counts digits otherwise.
+    Without `decimals`, no decimal counts as exact: for a Spark with other rules for digits.
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class ExactTypes:
                     pass
 
     def _set(self, name: str, kind: ExactType | None) -> None:
-        # The children of a UNION ALL share their names: the column is what holds all of them.
+        # The children of a UNION ALL share their names: the type has to hold the values of all.
         known = self._kinds.get(name, kind)
         self._kinds[name] = _wider([known, kind])
 
@@ -182,7 +182,7 @@ class ExactTypes:
 
 @lru_cache(maxsize=1_000)
 def number_type(name: str) -> ExactType | None:
-    """The exact numbers that a type of Spark holds.
+    """The exact type for a Spark type; None if its values are not exact.
 
     >>> [str(number_type(t)) for t in ("BIGINT", "decimal(12,2)", "DECIMAL", "double", "string")]
     ['bigint', 'decimal(12,2)', 'decimal(10,0)', 'None', 'None']
@@ -217,7 +217,7 @@ def _literal(value: exp.Literal) -> ExactType | None:
 
 
 def _operand(value: Expression, kind: ExactType) -> ExactType:
-    """The decimal that Spark takes for one side of an operator whose other side is a decimal."""
+    """The decimal type that Spark gives an operand whose other operand is a decimal."""
     if not kind.whole:
         return kind
     value = value.unnest()
@@ -228,7 +228,7 @@ def _operand(value: Expression, kind: ExactType) -> ExactType:
 
 
 def _adjusted(digits: int, fraction: int) -> ExactType:
-    """A result with so many digits, cut where 38 are not enough.
+    """The type of a result, with a shorter fraction if 38 digits are not enough.
 
     >>> str(_adjusted(37, 12)), str(_adjusted(49, 12)), str(_adjusted(39, 10))
     ('decimal(37,12)', 'decimal(38,6)', 'decimal(38,9)')

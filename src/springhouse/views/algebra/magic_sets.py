@@ -3,15 +3,15 @@
     WHERE p_brand = 'Brand#23' AND l_quantity <
       (SELECT 0.2 * avg(l_quantity) FROM lineitem WHERE l_partkey = p_partkey)
 
-As a table of its own, the subquery has an average for every part. All of them would be stored and
-kept up to date, although the query needs only those of one brand. So a semi join restricts the rows
-of the subquery before they are grouped:
+As a table of its own, the subquery has an average for every part. Springhouse would store all
+averages and keep them up to date, although the query needs only those of one brand. So a semi join
+restricts the rows of the subquery before they are grouped:
 
     A(R) ⋈k=x S   =   A(R ⋉k=x N) ⋈k=x S      where every x of S is an x of N
 
 N is an input of the outer query that a condition makes small. A group that the query does not need
-joins no row of S, with or without the semi join. A group that it does need keeps all of its rows,
-because the semi join looks at nothing but the key. The same holds for an outer join that keeps S.
+joins no row of S, with or without the semi join. A group that the query needs keeps all its rows,
+because the semi join tests only the key. The same holds for an outer join that keeps S.
 
 Equality is transitive only among columns of one type: `'1' = 1` and `1 = '01'` are true, but
 `'1' = '01'` is false.
@@ -54,7 +54,7 @@ def apply_magic_sets(root: Node, schemas: Schemas) -> Node:
     made: dict[int, Node] = {}
     for node in walk(root):
         below = [made[id(child)] for child in children(node)]
-        # What two readers share is one node, and stays one: it is computed and stored once.
+        # A node with two readers stays one node: it is computed and stored once.
         for place, around, pairs in _asking(node):
             if not _is_shared(children(node)[place], readers):
                 below[place] = _restricted(below[place], around, pairs, schemas)
@@ -69,11 +69,11 @@ def _is_shared(groups: Node, readers: Mapping[int, int]) -> bool:
 
 
 Pairs = Sequence[tuple[str, str]]
-"""Columns that are equal: of the groups, and of those who ask."""
+"""Equal columns: (column of the groups, column of the node that needs the groups)."""
 
 
 def _asking(node: Node) -> Iterator[tuple[int, Node, Pairs]]:
-    """The children of a join that may be groups, with the node that needs them by equalities."""
+    """The children of a join that may be groups, with the node that needs them and the pairs."""
     match node:
         case InnerJoin():
             sides = [(i, other) for i in range(len(node.children)) for other in node.children]
@@ -85,7 +85,7 @@ def _asking(node: Node) -> Iterator[tuple[int, Node, Pairs]]:
         asked = children(node)[place]
         pairs = Link.between(node.conditions, asked.columns, other.columns).pairs
         if pairs and other is not asked:
-            # In an inner join, whatever else is joined to those who ask may make them few.
+            # In an inner join, a further child may reduce the rows that need groups.
             yield place, (other if isinstance(node, OuterJoin) else node), pairs
 
 
@@ -114,7 +114,7 @@ def _restricted(groups: Node, around: Node, pairs: Pairs, schemas: Schemas) -> N
 
 
 def _met_by_asking(rows: Node, key: str, around: Node, name: str, schemas: Schemas) -> Node:
-    """The rows of those groups only that a small input needs."""
+    """Only the rows of the groups that a small input needs."""
     narrow = _narrow(around, name, schemas)
     if narrow is None:
         return rows
@@ -134,7 +134,7 @@ def _met_by_asking(rows: Node, key: str, around: Node, name: str, schemas: Schem
 def _narrow(
     node: Node, name: str, schemas: Schemas, seen: frozenset[str] = frozenset()
 ) -> tuple[Node, str] | None:
-    """A filtered input whose values include all values of the column `name`."""
+    """A filtered input, with its column that includes all values of the column `name`."""
     seen |= {name}
     match node:
         case Filter() if isinstance(node.child, Scan):
@@ -165,7 +165,7 @@ def _narrow_among(
     schemas: Schemas,
     seen: frozenset[str],
 ) -> tuple[Node, str] | None:
-    """The same, of the node that has the column, or of others that equalities tie it to."""
+    """The same, searched in the node that has the column and in others with equal columns."""
     found = _narrow(home, name, schemas, seen)
     for other, conditions in others:
         for here, there in _equal(conditions, home, other, schemas):
@@ -175,13 +175,13 @@ def _narrow_among(
 
 
 def _found_partners(node: SemiJoin) -> list[Partner]:
-    """The partners that every row of a semi join has."""
+    """The partners that every row of the semi join must have."""
     asked = {each.name for each in conjuncts(node.condition) if isinstance(each, exp.Column)}
     return [p for p in node.partners if p.found in asked and not p.or_else]
 
 
 def _equal(conditions: Sequence[Expression], here: Node, there: Node, schemas: Schemas) -> Pairs:
-    """The columns of two nodes that are equal and of one type."""
+    """The columns of two nodes that are equal and have the same type."""
     pairs = Link.between(conditions, here.columns, there.columns).pairs
     return [
         (own, other)
@@ -192,7 +192,7 @@ def _equal(conditions: Sequence[Expression], here: Node, there: Node, schemas: S
 
 
 def _is_narrow(condition: Expression) -> bool:
-    """Whether it compares a column with constants, so that few rows are left."""
+    """Whether a condition compares a column with constants, so that few rows are left."""
     if not isinstance(condition, _NARROWS):
         return False
     sides = [condition.this, condition.expression, *condition.expressions]
@@ -200,7 +200,7 @@ def _is_narrow(condition: Expression) -> bool:
 
 
 def _type_of(node: Node, name: str, schemas: Schemas) -> str | None:
-    """The type of a column that is that of an input, unchanged."""
+    """The type of a column that comes unchanged from an input; None for other columns."""
     found = origin(node, name)
     while found is not None and isinstance(found[0], Aggregate):
         gathered, key = found

@@ -4,9 +4,10 @@ A small algebra over bags of rows. It is easy to compose because of one rule:
 
     every column has one name in the whole query
 
-so no operator needs aliases or qualifiers, a join never has two columns of one name, and a column
-that an operator mentions but none of its children has can only belong to a query around it. Nodes
-are compared by identity: the same subtree in two places is one node, computed and stored once.
+So no operator needs aliases or qualifiers, and a join never has two columns of one name. If an
+operator mentions a column that none of its children has, the column belongs to an outer query.
+Nodes are compared by identity: the same subtree in two places is one node, computed and stored
+once.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,7 +22,7 @@ from springhouse.views.sql.expressions import Expression, Named, column, every_o
 
 @dataclass(frozen=True, eq=False)
 class Scan:
-    """An input of the view, as of some version. `sources` are its columns in the input."""
+    """An input of the view, at some version. `sources` are its column names in the input."""
 
     input: str
     columns: tuple[str, ...]
@@ -30,7 +31,7 @@ class Scan:
 
 @dataclass(frozen=True, eq=False)
 class Constant:
-    """Rows that the query itself spells out (VALUES). They never change."""
+    """Rows that the query itself contains (VALUES). They never change."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[Expression, ...], ...]
@@ -50,7 +51,7 @@ class Filter:
 
 @dataclass(frozen=True, eq=False)
 class Projection:
-    """Each row, as these columns."""
+    """Each row, with these columns computed from it."""
 
     child: "Node"
     outputs: tuple[Named, ...]
@@ -62,7 +63,7 @@ class Projection:
 
 @dataclass(frozen=True, eq=False)
 class Generate:
-    """Each row, once for each row that the generator makes of it (LATERAL VIEW explode(…))."""
+    """Each row, once per row that the generator makes of it (LATERAL VIEW explode(…))."""
 
     child: "Node"
     generator: Expression
@@ -88,9 +89,9 @@ class InnerJoin:
 
 @dataclass(frozen=True, eq=False)
 class OuterJoin:
-    """As an inner join; a row of `left` that finds no partner is there with NULLs instead.
+    """A left outer join: a row of `left` without a partner appears once, with NULLs.
 
-    `partner_keys` are the distinct keys of `right`, if keys alone decide who is a partner.
+    `partner_keys` are the distinct keys of `right`, if keys alone decide which rows are partners.
     """
 
     left: "Node"
@@ -107,9 +108,9 @@ class OuterJoin:
 class Partner:
     """Rows among which a row of a semi join looks for one that meets all conditions.
 
-    `found` is the name under which its condition says whether there is one. `or_else` are further
-    conditions, each of which is as good as all of `conditions` together: NOT IN has a partner also
-    where one of the two values is NULL.
+    `found` is the name for "such a row exists" in the condition of the semi join. `or_else` are
+    further conditions: a row that meets one of them is a partner too. NOT IN needs them, because a
+    NULL on either side counts as a partner.
     """
 
     rows: "Node"
@@ -120,9 +121,9 @@ class Partner:
 
 @dataclass(frozen=True, eq=False)
 class SemiJoin:
-    """The rows of `left` that meet a condition on which partners they find.
+    """The rows of `left` whose partners meet a condition.
 
-    EXISTS is `found`, NOT EXISTS is `NOT found`, and AND and OR join several.
+    EXISTS is `found`, NOT EXISTS is `NOT found`, and AND and OR combine several partners.
     """
 
     left: "Node"
@@ -156,7 +157,7 @@ class SetKind(Enum):
 
 @dataclass(frozen=True, eq=False)
 class SetOperation:
-    """Rows by how often they are in `left` and in `right`, which have the same columns."""
+    """Rows selected by their numbers in `left` and in `right`, which have the same columns."""
 
     kind: SetKind
     left: "Node"
@@ -169,9 +170,9 @@ class SetOperation:
 
 @dataclass(frozen=True, eq=False)
 class Aggregate:
-    """One row per group. Without keys there is one group, even of no rows.
+    """One row per group. Without keys all rows are one group, which exists even without rows.
 
-    Without measures it is DISTINCT.
+    An aggregate without measures is DISTINCT.
     """
 
     child: "Node"
@@ -228,7 +229,7 @@ Node = (
 
 
 def children(node: Node) -> tuple[Node, ...]:
-    """The nodes that it reads, in order."""
+    """The nodes that a node reads, in order."""
     match node:
         case Scan() | Constant():
             return ()
@@ -246,7 +247,7 @@ def children(node: Node) -> tuple[Node, ...]:
 
 
 def with_children(node: Node, new: Sequence[Node]) -> Node:
-    """The node over other children, which come in the order of `children`."""
+    """The node over new children, in the order of `children`."""
     if all(old is each for old, each in zip(children(node), new, strict=True)):
         return node
     match node:
@@ -271,7 +272,7 @@ def with_children(node: Node, new: Sequence[Node]) -> Node:
 
 
 def walk(node: Node) -> Iterator[Node]:
-    """Every node once, each after what it reads."""
+    """Every node once, after the nodes that it reads."""
     seen: set[int] = set()
 
     def visit(each: Node) -> Iterator[Node]:
@@ -293,11 +294,11 @@ def inputs(node: Node) -> frozenset[str]:
     return frozenset().union(*map(inputs, children(node)))
 
 
-# Nodes that are built in one good form
+# Nodes in a normal form
 
 
 def filter_rows(child: Node, conditions: Sequence[Expression]) -> Node:
-    """The child with conditions, as close to the rows as they can get."""
+    """The child with the conditions applied, as close to the scans as possible."""
     if not conditions:
         return child
     if isinstance(child, Filter):
@@ -308,11 +309,11 @@ def filter_rows(child: Node, conditions: Sequence[Expression]) -> Node:
 
 
 def join_all(nodes: Sequence[Node], conditions: Sequence[Expression]) -> Node:
-    """An inner join: joins inside it are dissolved, and a condition on one child moves there."""
+    """An inner join: nested joins become one, and a condition on one child moves to that child."""
     flat: list[Node] = []
     pending: list[Expression] = list(conditions)
     for node in nodes:
-        # A filter above a join inside a join is one of its conditions.
+        # The conditions of a filter above a nested join become conditions of the outer join.
         while isinstance(node, Filter) and isinstance(node.child, InnerJoin):
             pending += node.conditions
             node = node.child
@@ -334,9 +335,9 @@ def join_all(nodes: Sequence[Node], conditions: Sequence[Expression]) -> Node:
 
 
 def keys_of(rows: Node, conditions: Sequence[Expression]) -> "Aggregate | None":
-    """The distinct keys of rows among which partners are looked for; None if keys are not all.
+    """The distinct keys of possible partners; None if keys alone do not decide.
 
-    That a row has no partner is hard to see from the rows, and easy from a table of their keys.
+    To find that a row has no partner is expensive from the rows, and cheap from a table of keys.
     """
     own = set(rows.columns)
     keys: list[str] = []
@@ -369,7 +370,7 @@ def outer_join(left: Node, right: Node, conditions: Sequence[Expression]) -> Out
 
 
 def _looked_up(partner: Partner, condition: Expression) -> Partner:
-    """A partner that is asked for its absence, by its keys."""
+    """The partner with its distinct keys for its rows, if the condition tests its absence."""
     absent = any(
         isinstance(each.this.unnest(), exp.Column) and each.this.unnest().name == partner.found
         for each in condition.find_all(exp.Not)
@@ -381,7 +382,7 @@ def _looked_up(partner: Partner, condition: Expression) -> Partner:
 def semi_join(
     left: Node, partners: Sequence[Partner], condition: Expression, *, anti: bool = False
 ) -> SemiJoin:
-    """A semi join; one right above another is one with both conditions."""
+    """A semi join; two semi joins, one right above the other, become one with both conditions."""
     whole = exp.Not(this=condition) if anti else condition
     partners = [_looked_up(partner, whole) for partner in partners]
     if isinstance(left, SemiJoin):
@@ -399,7 +400,7 @@ def rename_columns(node: Node, names: Sequence[str]) -> Node:
 
 
 def origin(node: Node, name: str) -> tuple[Scan | Aggregate, str] | None:
-    """The scan or the aggregate whose column this is, unchanged, if it is that of one."""
+    """The scan or aggregate that a column comes from unchanged, with its name there, or None."""
     match node:
         case Scan():
             return node, node.sources[node.columns.index(name)]

@@ -1,6 +1,7 @@
 """How is a group kept up to date?
 
-Each aggregate is broken into states that are easy to carry forward, and a value computed from them:
+The rules split each aggregate into states that are easy to carry forward, and compute its value
+from the states:
 
     count(x)      how many x are not NULL                                      added up
     sum(x)        the sum, and how many are not NULL: NULL when none is        added up
@@ -9,21 +10,22 @@ Each aggregate is broken into states that are easy to carry forward, and a value
     min(x)        the smallest; when it may have been deleted, the group is    the smaller one
                   recomputed from its rows
 
-An increment is what a change adds to a state, (group key, increment) pairs: the weak delta of 004
-section 3.1. A group also has its number of rows; at 0 it is gone. Sums of inexact numbers, DISTINCT
-and all other aggregates have no such states: their touched groups are recomputed.
+An increment is the amount that a change adds to a state. The (group key, increment) pairs are the
+weak delta of 004 section 3.1. A group also stores its number of rows; at 0 the group disappears.
+Sums of inexact numbers, DISTINCT and all other aggregates have no such states: a refresh recomputes
+their touched groups.
 
-A value is computed from states only where that is what Spark's own function gives, to the last
-digit; otherwise the group is `stale`, and its rows are asked. So are all groups when a view is
-built. Where that matters:
+A value is computed from states only if Spark's own function gives the same value, to the last
+digit. Otherwise the group is `stale`, and a refresh recomputes it from its rows. The first build of
+a view computes all groups from their rows. The cases where this matters:
 
-    sum of decimals   `a + b` of DECIMAL(38, s) gives up a digit of the fraction. Of DECIMAL(37, s)
-                      it does not: sums of 38 digits are stale, all others are added as such
+    sum of decimals   `a + b` of DECIMAL(38, s) loses a digit of the fraction, of DECIMAL(37, s) it
+                      does not: sums of 38 digits are stale, all others are added with this type
     avg of decimals   Spark divides once, and rounds to the type of the average. A division in SQL
-                      rounds to its own type first, which has 34 - P digits more (P are the digits
-                      of the sum). Both agree for less than 10^(34 - P) rows
-    avg of integers   Spark adds doubles: exact while all sums stay below 2^53, so if that of |x|
-                      does
+                      rounds to its own type first, which has 34 - P more digits (P is the number of
+                      digits of the sum). Both agree for less than 10^(34 - P) rows
+    avg of integers   Spark adds doubles: exact while all sums stay below 2^53, which holds if the
+                      sum of |x| does
 """
 
 from collections.abc import Callable, Sequence
@@ -58,17 +60,17 @@ from springhouse.views.sql.sql_tree import (
 HIDDEN = "__springhouse_"
 COUNT = f"{HIDDEN}count"
 STORED, INCREMENTS = "stored", "increments"
-"""What a merge calls the stored groups, and the increments that it adds to them."""
+"""The names of the stored groups and of the increments in a merge."""
 
 _FITTING = MOST_DIGITS - 1
-"""Two decimals of so many digits are added without loss."""
+"""Two decimals of this many digits add up without loss."""
 _PLENTY = 12
-"""No group has 10 to the power of this many rows."""
+"""No group has 10 to this power rows."""
 _EXACT_DOUBLE = 2**53
 
 
 class Carry(Enum):
-    """What a state is of a value, and how it is carried forward."""
+    """Which function of the values a state holds, and how it is carried forward."""
 
     SUM = "sum"  # the sum of integers, added up
     DECIMAL_SUM = "decimal_sum"  # the sum of decimals, added up as long as no digit is lost
@@ -82,7 +84,7 @@ class Carry(Enum):
 class StateColumn:
     """A column that is carried forward: `carry` of the values of `of`.
 
-    Of a sum: the `number` that it is a sum of, and the state that says of how many.
+    For a sum: the type `number` of its values, and the state `present` that counts them.
     """
 
     name: str
@@ -102,15 +104,15 @@ class StateColumn:
         return named(_BUILT_BY[self.carry](this=self.of), self.name)
 
     def increments(self, value: Expression) -> list[Expression]:
-        """What changed rows say about the state; `value` is what `of` is called there."""
+        """The increments that changed rows give the state; `value` is the name of `of` there."""
         weight, zero = column(WEIGHT), number(0)
         match self.carry:
             case Carry.DECIMAL_SUM:
-                # The weight is +1 or -1; to multiply by it would widen a decimal until digits are
-                # lost.
+                # The weight is +1 or -1. A multiplication by it would widen a decimal until it
+                # loses digits.
                 signed = when(more(weight, zero), value, exp.Neg(this=value))
                 added = named(exp.Sum(this=signed), self.name)
-                # If there are values and no sum, it overflowed.
+                # If the count is not 0 and the sum is NULL, the sum overflowed.
                 counted = named(exp.Count(this=value), self._changed)
                 return [added, counted] if self._is_full else [added]
             case Carry.PRESENT:
@@ -119,7 +121,7 @@ class StateColumn:
             case Carry.MET:
                 return [named(exp.Sum(this=when(value, weight, zero)), self.name)]
             case Carry.SUM | Carry.MIN | Carry.MAX:
-                # Apart, since the smallest integer has no negative.
+                # Gains and losses separately, because the smallest integer has no negative.
                 gathered = _BUILT_BY[self.carry]
                 return [
                     named(gathered(this=when(more(weight, zero), value)), self.name),
@@ -128,17 +130,17 @@ class StateColumn:
 
     @property
     def lost(self) -> str:
-        """What the deleted rows say: their sum, or the smallest (largest) value among them."""
+        """The column for deleted rows: their sum, or their smallest (largest) value."""
         return f"{self.name}_lost"
 
     @property
     def _changed(self) -> str:
-        """How many values changed."""
+        """The column that counts the changed values."""
         return f"{self.name}_changed"
 
     @property
     def _is_full(self) -> bool:
-        """Whether the sum has all the digits that Spark has: there is no room to add to it."""
+        """Whether the sum's type has all digits that Spark allows, with no room for an addition."""
         return self.type is not None and self.type.digits > _FITTING
 
     @property
@@ -165,7 +167,7 @@ class StateColumn:
             case Carry.SUM:
                 return self._whole_sum
             case Carry.DECIMAL_SUM:
-                # A plain 0 is an INT: a decimal beside it would need ten digits before its point.
+                # A plain 0 is an INT: a decimal beside it would need ten digits before the point.
                 zero = cast(number(0), self.type)
                 stored, new = (coalesce(each, zero) for each in both)
                 if not self._is_full:
@@ -183,15 +185,15 @@ class StateColumn:
         stored, gained, lost = (coalesce(each, number(0)) for each in terms)
         if self.number is None or not self.number.is_long:
             return minus(plus(stored, gained), lost)
-        # On the way it may leave the range of a BIGINT, and come back.
+        # The intermediate sum may leave the range of a BIGINT, and the result be inside again.
         wide = cast(stored, "decimal(20, 0)")
         return cast(minus(plus(wide, gained), lost), "bigint")
 
     @property
     def stale(self) -> Expression | None:
-        """When the increment is not enough.
+        """When the increment is not enough to compute the state.
 
-        The value that would be the extreme one was deleted; or a sum has no room, or has none left.
+        Either the extreme value may have been deleted, or the digits of a sum do not suffice.
         """
         lost = column(self.lost, INCREMENTS)
         if self.carry is Carry.MIN:
@@ -219,16 +221,16 @@ _BUILT_BY: dict[Carry, type[exp.Expression]] = {
     Carry.MIN: exp.Min,
     Carry.MAX: exp.Max,
 }
-"""The function that gives a state from rows."""
+"""The function that computes a state from rows."""
 
 
 @dataclass(frozen=True)
 class AggregateState:
-    """The states of an aggregate node, and the value of each of its measures over them."""
+    """The states of an aggregate node, and each of its measures as an expression over them."""
 
     states: tuple[StateColumn, ...]
     values: tuple[Named, ...]
-    # Further reasons to compute a group from its rows, over the states after a change.
+    # Further conditions, over the states after a change, for computing a group from its rows.
     doubts: tuple[Expression, ...] = ()
 
     @property
@@ -237,9 +239,9 @@ class AggregateState:
         return {s.name: str(s.type) for s in self.states if s.type is not None}
 
     def increments(self, keys: Sequence[str], rows: str) -> tuple[list[Expression], FromClause]:
-        """What changed rows add to each state, and the FROM clause that it is asked of.
+        """The increments of all states from changed rows, and the FROM clause for them.
 
-        What is computed is computed once, and named: Spark thinks long about long texts.
+        Each expression is computed once, under a name: Spark analyses long texts slowly.
         """
         computed = dict.fromkeys(s.of for s in self.states if not isinstance(s.of, exp.Column))
         names = {of: column(f"{HIDDEN}value_{place}") for place, of in enumerate(computed, 1)}
@@ -260,7 +262,7 @@ TypeOf = Callable[[Expression], ExactType | None]
 
 
 def decompose(node: Aggregate, type_of: TypeOf) -> AggregateState | None:
-    """How to carry the node forward; None if its touched groups have to be recomputed."""
+    """The states that carry the node forward; None if touched groups have to be recomputed."""
     found = _States(type_of)
     values = []
     for name, measure in node.measures:
@@ -272,7 +274,7 @@ def decompose(node: Aggregate, type_of: TypeOf) -> AggregateState | None:
 
 
 class _States:
-    """The states that were needed so far, and what has to hold for the values made of them."""
+    """The states needed so far, and the conditions under which their values are in doubt."""
 
     def __init__(self, type_of: TypeOf) -> None:
         self.type_of = type_of
@@ -282,7 +284,7 @@ class _States:
     def column(
         self, carry: Carry, of: Expression, number: ExactType | None = None, present: str = ""
     ) -> exp.Column:
-        """The column of a state, made if need be."""
+        """The column of a state, created at the first request."""
         for known in self.states:
             if known.carry is carry and known.of == of:
                 return column(known.name)
@@ -294,7 +296,7 @@ class _States:
         return self.column(Carry.PRESENT, of)
 
     def sum(self, of: Expression) -> exp.Column | None:
-        """The column of a sum; None if it can't be carried forward without loss."""
+        """The column of a sum; None if the sum can't be carried forward without loss."""
         number = self.type_of(of)
         if number is None or number.fraction > _FITTING:
             return None
@@ -303,7 +305,7 @@ class _States:
         return self.column(Carry.DECIMAL_SUM, of, number, self.present(of).name)
 
     def average(self, of: Expression) -> Expression | None:
-        """An average over its states; None if they do not always give what Spark gives."""
+        """An average over its states; None if its states can't give the same value as Spark."""
         kind = self.type_of(of)
         if kind is None:
             return None
@@ -325,7 +327,7 @@ class _States:
             size = exp.Abs(this=exp.cast(of.copy(), "bigint", dialect="spark"))
             sizes = self.column(Carry.SUM, size, kind)
         else:
-            # An average of numbers whose sum is no BIGINT is one all the same.
+            # Spark averages these numbers even if their sum leaves the range of a BIGINT.
             wide = ExactType(kind.digits)
             value = exp.cast(of.copy(), str(wide), dialect="spark")
             total = self.column(Carry.DECIMAL_SUM, value, wide, present.name)
@@ -335,11 +337,11 @@ class _States:
 
 
 _SPARE_DIGITS = 6
-"""With fewer, an average would be in doubt for most groups."""
+"""With fewer spare digits, an average would be in doubt for most groups."""
 
 
 def _value(measure: Expression, states: _States) -> Expression | None:
-    """The value of one aggregate over its states; None if it has none."""
+    """The value of one aggregate over its states; None if the aggregate has no states."""
     condition = None
     if isinstance(measure, exp.Filter):
         condition, measure = measure.expression.this, measure.this
@@ -359,7 +361,7 @@ def _value(measure: Expression, states: _States) -> Expression | None:
 
 
 def _function(measure: Expression) -> tuple[str, Expression | None]:
-    """The name of a function that sqlglot does not know, and the one argument of an aggregate."""
+    """An aggregate's name (if sqlglot has no class for it) and its single argument."""
     name = measure.name.lower() if isinstance(measure, exp.Anonymous) else ""
     argument = measure.expressions[0] if name and measure.expressions else measure.this
     has_several = bool(measure.expressions) and not name
@@ -371,7 +373,7 @@ def _function(measure: Expression) -> tuple[str, Expression | None]:
 def _unless_all_are_null(
     measure: Expression, name: str, argument: Expression, states: _States
 ) -> Expression | None:
-    """The value of an aggregate that passes NULLs over, and is NULL when there is nothing else."""
+    """The value of an aggregate that ignores NULLs, and is NULL if all values are NULL."""
     value: Expression | None = None
     if isinstance(measure, exp.Count):
         return coalesce(states.present(argument), number(0))

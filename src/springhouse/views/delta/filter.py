@@ -4,7 +4,7 @@ These are linear: the change of the result is the operator applied to the change
 
     Δ σ(R) = σ(ΔR)      Δ π(R) = π(ΔR)
 
-and a snapshot is the operator over a snapshot. Nothing is stored and nothing else is read.
+A snapshot is the operator over a snapshot. The rules store nothing and read nothing else.
 """
 
 from dataclasses import replace

@@ -1,10 +1,10 @@
-"""In what SQL are groups built, and how does a change get into them?
+"""Which SQL builds groups, and which SQL merges a change into them?
 
     built        the groups, from their rows
-    increments   what the changed rows add to each group that they touch
+    increments   the amounts that the changed rows add to each touched group
     merged       the touched groups after the change: stored groups LEFT JOINed to increments
 
-Which states a group is stored with, and how each of them is carried forward, `aggregate` says.
+`aggregate` decides the states of a group, and how to carry each of them forward.
 """
 
 from collections.abc import Mapping, Sequence
@@ -62,13 +62,13 @@ class GroupQueries:
 
     @property
     def used(self) -> frozenset[str]:
-        """The columns of its rows that an aggregate needs."""
+        """The columns that the aggregate needs of its rows."""
         values = (free_columns(value) for _, value in self.node.measures)
         return frozenset(self.node.keys).union(*values)
 
     @property
     def touched_names(self) -> tuple[str, ...]:
-        """What its keys are called in the relation `touched`."""
+        """The names of the keys in the relation `touched`."""
         return tuple(map(touched_name, self.node.keys))
 
     @property
@@ -78,7 +78,7 @@ class GroupQueries:
 
     @property
     def states(self) -> list[str]:
-        """The columns of its state; none if it has to be recomputed."""
+        """The columns of the state; none if touched groups have to be recomputed."""
         if self.carried is None:
             return []
         return [COUNT, *(state.name for state in self.carried.states)]
@@ -88,14 +88,14 @@ class GroupQueries:
         return [column(key) for key in self.node.keys]
 
     def increments(self, rows: str) -> exp.Select:
-        """What the changed rows add to each group that they touch."""
+        """The amounts that the changed rows add to each touched group."""
         if self.carried is None:
             return select(self._keys, FromClause(table(rows))).distinct(copy=False)
         added, source = self.carried.increments(self.node.keys, rows)
         return select([*self._keys, *added], source, (), self._keys)
 
     def merged(self, increments: str, stored: str) -> exp.Select:
-        """The touched groups after the change, from what is stored and the increments."""
+        """The touched groups after the change, from the stored groups and the increments."""
         assert self.carried is not None
         items: list[Expression] = [column(key, INCREMENTS) for key in self.node.keys]
         rows = [coalesce(column(COUNT, each), number(0)) for each in (STORED, INCREMENTS)]
@@ -125,12 +125,12 @@ class GroupQueries:
         if self.carried is not None:
             items.append(named(exp.Count(this=exp.Star(), big_int=True), COUNT))
             items += [state.build for state in self.carried.states]
-        # The values too are asked of the rows, not computed from the states: those are Spark's own.
+        # The values too come from the rows, not from the states: these are Spark's own values.
         items += [named(value, name) for name, value in self.node.measures]
         return self._shown(select(items, FromClause(rows), (), self._keys), [])
 
     def _shown(self, groups: exp.Select, passed: Sequence[str]) -> exp.Select:
-        """Groups with states and values as what the step stores."""
+        """Groups with states and values, in the columns that the step stores."""
         outputs = [named(value, name) for name, value in self.outputs]
         outputs += [column(name) for name in (*self.states, *passed)]
         return select(outputs, FromClause(subquery(groups, "measured")))

@@ -1,13 +1,13 @@
 """The change of an inner join.
 
-For children R1 … Rn, with the primes after the change:
+For children R1 … Rn, where a prime marks a child after the change:
 
     Δ(R1 ⋈ … ⋈ Rn) = Σi  R1' ⋈ … ⋈ R(i-1)' ⋈ ΔRi ⋈ R(i+1) ⋈ … ⋈ Rn
 
-one term per child that changed, exactly, self-joins too: a table that is joined with itself is two
-children. Each term begins with the change, the small side, and goes on along the equalities, so
-that each further child is met with few rows, and only those rows of it are read that can meet them.
-A condition that divides waits until no ghosts are left (`row_select`).
+The sum has one term per child that changed. It is exact, also for self-joins: a table joined with
+itself is two children. Each term begins with the change, the small side, and follows the
+equalities. So only few rows join the next child, and the executor reads only rows of this child
+that can match them. A condition that divides waits until all ghosts are removed (`row_select`).
 """
 
 from collections.abc import Sequence
@@ -49,7 +49,7 @@ def change(node: InnerJoin, needed: frozenset[str], writer: Writer) -> list[RowS
 def _change_with_divisions(
     node: InnerJoin, used: frozenset[str], writer: Writer
 ) -> list[RowSelect]:
-    """The change of a join whose conditions divide: they are asked only of real rows."""
+    """The change of a join with conditions that divide: only real rows reach these conditions."""
     dividing = [each for each in node.conditions if may_divide(each)]
     others = tuple(each for each in node.conditions if not may_divide(each))
     pairs = change(InnerJoin(node.children, others), used, writer)
@@ -60,7 +60,7 @@ def _change_with_divisions(
 def _change_at_once(
     node: InnerJoin, changing: list[Node], still: list[Node], used: frozenset[str], writer: Writer
 ) -> RowSelect:
-    """The change of several children together, joined once with those that do not change."""
+    """The change of several children together, joined once with the unchanged children."""
     inner = {name for child in changing for name in child.columns}
     inside = tuple(each for each in node.conditions if free_columns(each) <= inner)
     across = tuple(each for each in node.conditions if not free_columns(each) <= inner)
@@ -72,7 +72,7 @@ def _change_at_once(
 
 
 def _connected(nodes: list[Node], conditions: tuple[Expression, ...]) -> bool:
-    """Whether equalities lead from each of the nodes to all others."""
+    """Whether equalities connect all of the nodes."""
     known, waiting = list(nodes[0].columns), nodes[1:]
     while waiting:
         found = [n for n in waiting if Link.between(conditions, known, n.columns).pairs]
@@ -116,7 +116,7 @@ def snapshot(
 
 
 def _first(node: InnerJoin, touched: Touched | None, near: tuple[Near, ...]) -> tuple[Node, bool]:
-    """The child to begin with: the one that is touched; whether it alone decides that."""
+    """The child to begin with, and whether `touched` restricts this child alone."""
     if touched is not None:
         for child in node.children:
             if all(own in child.columns for own, _ in touched.pairs):
@@ -167,12 +167,12 @@ def _joined(
 
 
 def _across(near: Sequence[Near], pairs: Sequence[tuple[str, str]]) -> list[Near]:
-    """What is known of columns here, as known of the columns there that equal them."""
+    """The hints about columns here, as hints about the equal columns there."""
     return [replace(n, column=there) for here, there in pairs for n in near if n.column == here]
 
 
 def _next(waiting: list[tuple[Node, Side]], pending: list[Expression], known: list[str]) -> int:
-    """The child to join next: one that an equality ties to what is known, if there is any."""
+    """The child to join next: if possible, one with an equality to a known column."""
     for place, (child, _) in enumerate(waiting):
         if Link.between(pending, known, child.columns).pairs:
             return place

@@ -2,9 +2,10 @@
 
     Δ(L ⟕ R) = ΔL ⟕ R'  +  L ⋈ ΔR  +  (C ▷ R') - (C ▷ R)      where C = L ⋉ ΔR
 
-with NULLs for the columns of R in the last two: they are the rows of L that lost their last
-partner, less those that found their first. Where equalities alone decide who is a partner, the
-distinct keys of R stand for it in them: a hidden table that says at once who is alone.
+The last two terms have NULLs for the columns of R: they are the rows of L that lost their last
+partner, minus the rows that found their first. If equalities alone decide which rows are partners,
+these two terms read the distinct keys of R instead of R: a hidden table that shows directly which
+rows have no partner.
 """
 
 from dataclasses import replace
@@ -52,7 +53,7 @@ def change(node: OuterJoin, needed: frozenset[str], writer: Writer) -> list[RowS
         lonely = meeting(candidates, alone, writer.alias(node.left))
         nulls = {name: exp.Null() for name in sorted(there)}
         turned.append(weighted(replace(lonely, columns={**lonely.columns, **nulls}), weight))
-    # Together, so that the NULLs get the types of what they stand for.
+    # All terms in one union, so that the NULLs get the types of the columns of R.
     terms = [*parts, united_rows(turned, sorted(here | there), writer.alias(node))]
     return [replace(term, has_ghosts=bool(parts) or term.has_ghosts) for term in terms]
 
@@ -96,12 +97,12 @@ def _outer(
     source = source.join(partners, every(node.conditions), side="LEFT")
     columns = {name: column(name) for name in (*rows.columns, *right.columns)}
     weight = column(WEIGHT) if rows.weight is not None else None
-    # Of the partners nothing is known: they may be NULLs, which are nowhere.
+    # There are no hints about columns of the partners: a NULL occurs in no other relation.
     return RowSelect(source, columns, (), weight, None, known_of(rows.near), rows.has_ghosts)
 
 
 def _pairs(node: OuterJoin, changed: RowSelect, here: frozenset[str], writer: Writer) -> RowSelect:
-    """L ⋈ ΔR: the pairs that come and go with changed rows of the right side."""
+    """L ⋈ ΔR: the pairs that changed rows of the right side add and remove."""
     close = across(node.conditions, node.right, node.left, changed.near)
     left = writer.snapshot(node.left, Side.BEFORE, here, close)
     source = FromClause(changed.table(f"{writer.alias(node.right)}_change"))

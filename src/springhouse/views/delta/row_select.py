@@ -79,7 +79,7 @@ class Touched:
     near: tuple[Near, ...] = ()
 
     def renamed(self, names: Mapping[str, str]) -> "Touched | None":
-        """The same, for rows whose columns are called otherwise; None if one of them is gone."""
+        """The same, for rows with renamed columns; None if one of the columns is gone."""
         if any(own not in names for own, _ in self.pairs):
             return None
         pairs = tuple((names[own], other) for own, other in self.pairs)
@@ -89,11 +89,11 @@ class Touched:
 
 @dataclass(frozen=True)
 class RowSelect:
-    """A SELECT in the making. `base` is the relation that `source` is, if it is just one.
+    """A SELECT under construction. `base` is the relation `source`, if the source is just one.
 
-    If it is not, `known` tells where columns of the source come from, as far as that is known:
-    the first answer is from the change itself, the last from the relation that was met last.
-    `has_ghosts` if some of the rows were never there and cancel each other out.
+    Otherwise `known` gives the origins of the source's columns, as far as they are known: the first
+    answer is from the change itself, the last answer from the relation that was joined last.
+    `has_ghosts` says that some of the rows never existed and cancel each other out.
     """
 
     source: FromClause
@@ -105,12 +105,12 @@ class RowSelect:
     has_ghosts: bool = False
 
     def kept(self, conditions: Sequence[Expression]) -> "RowSelect":
-        """Only the rows that meet conditions over the columns."""
+        """Only the rows that meet these conditions over the columns."""
         more = tuple(replaced(each, self.columns) for each in conditions)
         return replace(self, where=(*self.where, *more))
 
     def as_columns(self, outputs: Iterable[tuple[str, Expression]]) -> "RowSelect":
-        """The rows with other columns, computed from those that they have."""
+        """The rows with new columns, computed from the present ones."""
         return replace(
             self, columns={name: replaced(value, self.columns) for name, value in outputs}
         )
@@ -121,7 +121,7 @@ class RowSelect:
         return replace(self, columns={n: v for n, v in self.columns.items() if n in wanted})
 
     def origins(self, name: str) -> tuple[Origins, ...]:
-        """Where the values of a column are found, unchanged: each answer is right by itself."""
+        """Where the values of a column occur unchanged; each answer is correct by itself."""
         value = self.columns.get(name)
         if not isinstance(value, exp.Column):
             return ()
@@ -131,7 +131,7 @@ class RowSelect:
 
     @property
     def near(self) -> tuple[Near, ...]:
-        """What is known of the values of the columns."""
+        """The hints about the values of the columns."""
         return tuple(Near(name, among) for name in self.columns for among in self.origins(name))
 
     def select(self, names: Sequence[str] | None = None, weight: int | None = None) -> exp.Select:
@@ -145,7 +145,7 @@ class RowSelect:
         return select(items, self.source, self.where)
 
     def table(self, alias: str) -> exp.Subquery:
-        """The rows as a table in FROM, whose columns are called as they are called here."""
+        """The rows as a table in FROM, with the same column names."""
         return subquery(self.select(), alias)
 
     def named(self, alias: str = "q") -> "RowSelect":
@@ -160,17 +160,17 @@ class RowSelect:
 
     @property
     def own_names(self) -> bool:
-        """Whether every column is called as it is called in the source."""
+        """Whether every column has the same name in the source."""
         return all(isinstance(v, exp.Column) and v.name == n for n, v in self.columns.items())
 
 
 class Writer(Protocol):
-    """What a rule may ask for."""
+    """The requests that a rule may make."""
 
     def change(
         self, node: Node, needed: frozenset[str], where: tuple[Expression, ...] = ()
     ) -> list[RowSelect]:
-        """The change of a node, as rows to be put together; none if it does not change."""
+        """The change of a node, as parts to be united; no parts if the node does not change."""
 
     def snapshot(
         self,
@@ -181,13 +181,13 @@ class Writer(Protocol):
         touched: Touched | None = None,
         where: tuple[Expression, ...] = (),
     ) -> RowSelect:
-        """The rows of a node on one side of the change; those that `where` drops are not missed."""
+        """The rows of a node on one side of the change; rows that fail `where` may be left out."""
 
     def define(self, name: str, query: Expression) -> str:
-        """Put a query in the WITH clause; the name that it got."""
+        """Put a query in the WITH clause; the name of the query there."""
 
     def alias(self, node: Node) -> str:
-        """A word for the rows of a node, to be read by people."""
+        """A readable name for the rows of a node."""
 
 
 def united(parts: Sequence[RowSelect], names: Sequence[str]) -> Expression:
@@ -209,9 +209,9 @@ def united_rows(parts: Sequence[RowSelect], names: Sequence[str], alias: str) ->
 def without_ghosts(
     parts: Sequence[RowSelect], names: Sequence[str], values: Iterable[Expression], alias: str
 ) -> RowSelect | None:
-    """The parts of a change without ghosts; None if there are none, or if none of `values` minds.
+    """The parts of a change without ghosts; None if no part has ghosts, or no value may divide.
 
-    The values have to be computed `unless_ghost`.
+    The caller has to wrap the values in `unless_ghost`.
     """
     if not names or not any(p.has_ghosts for p in parts) or not any(map(may_divide, values)):
         return None
@@ -222,9 +222,9 @@ def without_ghosts(
 
 
 def unless_ghost(value: Expression) -> Expression:
-    """A value over rows `without_ghosts`, written so that Spark can't compute it before that.
+    """A value over rows `without_ghosts`, written so that Spark can't compute it too early.
 
-    That the rows are filtered does not help: Spark pushes a condition that divides down below.
+    A filter alone does not help: Spark pushes a condition that divides below the filter.
     """
     if not may_divide(value):
         return value
@@ -244,7 +244,7 @@ def may_divide(value: Expression) -> bool:
 
 
 def known_of(near: Iterable[Near]) -> Known:
-    """The same by column; of many answers the first and the last."""
+    """The origins of each column; if a column has many, the first and the last."""
     found: dict[str, list[Origins]] = {}
     for each in near:
         answers = found.setdefault(each.column, [])
@@ -258,8 +258,8 @@ def exists(
 ) -> Expression:
     """The condition that some row of `rows` meets the conditions (with `negated`, none).
 
-    The rows that it is asked of must be `named`: names are unique in the whole query, so then
-    nothing inside can hide a column from outside.
+    The outer rows must be `named`: names are unique in the whole query, so no inner column can then
+    hide an outer column.
     """
     direct = not rows.where and not rows.base and rows.own_names
     source = rows.source if direct else FromClause(rows.table(alias))
@@ -280,7 +280,7 @@ def restricted(rows: RowSelect, touched: Touched | None) -> RowSelect:
 
 
 def touched_name(name: str) -> str:
-    """What a column is called in a touched relation: no input has a column of that name."""
+    """The name of a column in a touched relation; no input has a column of this name."""
     return f"touched_{name}"
 
 
@@ -290,7 +290,7 @@ def weighted(rows: RowSelect, weight: int) -> RowSelect:
 
 
 def meeting(rows: RowSelect, condition: Expression, alias: str) -> RowSelect:
-    """The rows that meet a condition in which `exists` stands."""
+    """The rows that meet a condition with `exists` in it."""
     named = rows.named(alias)
     return replace(named, where=(*named.where, condition))
 
@@ -298,18 +298,18 @@ def meeting(rows: RowSelect, condition: Expression, alias: str) -> RowSelect:
 def touched_keys(
     changed: Sequence[RowSelect], keys: Sequence[str], writer: Writer
 ) -> Touched | None:
-    """The keys of the changed rows as a relation; None if there is only one group of all rows."""
+    """The keys of the changed rows as a relation; None if all rows are one group."""
     if not keys:
         return None
     names = [touched_name(key) for key in keys]
     parts = [replace(_called(rows, keys), weight=None) for rows in changed]
-    # Only ever asked whether a row is there, so it does not matter that some are there twice.
+    # The relation only answers whether a row exists, so duplicates are harmless.
     relation = writer.define("touched", united(parts, names))
     return Touched(relation, tuple(zip(keys, names, strict=True)), near_to(changed, keys))
 
 
 def near_to(changed: Sequence[RowSelect], keys: Iterable[str]) -> tuple[Near, ...]:
-    """What is known of the values of keys in the changed rows, all parts of them together."""
+    """The hints about the values of keys in the changed rows, for all parts together."""
     found: list[Near] = []
     for key in keys:
         answers = [rows.origins(key) for rows in changed]

@@ -1,8 +1,9 @@
 """How is one statement written?
 
-A rule takes a node and writes `RowSelect`. A `Script` is the `Writer` that it asks for those of its
-children: it knows what changes, finds the rule for each of them, remembers what was asked before,
-and collects the WITH clause and the relations that the statement reads.
+A rule takes a node and writes a `RowSelect`. A `Script` is the `Writer` from which the rule
+requests the selects of its children. The script knows which inputs change, finds the rule for each
+child, remembers earlier answers, and collects the WITH clause and the relations that the statement
+reads.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
@@ -57,11 +58,11 @@ class Script:
         self._defined: dict[str, Expression] = {}
         self._aliases: dict[Node, str] = {}
         self._taken: set[str] = set()
-        # Rules ask for the same thing again and again.
+        # Rules repeat the same requests many times.
         self._changes: dict[Hashable, list[RowSelect]] = {}
         self._snapshots: dict[Hashable, RowSelect] = {}
 
-    # What a statement is made of
+    # The parts of a statement
 
     def statement(self, body: Expression) -> Statement:
         """The statement that ends with this query."""
@@ -71,7 +72,7 @@ class Script:
                 exp.CTE(this=each, alias=exp.TableAlias(this=identifier(name)))
                 for name, each in self._defined.items()
             ]
-            # A root of its own: the body may be a part of another statement, too.
+            # A new root, because the body may also be a part of another statement.
             query = type(body)(**body.args, with_=exp.With(expressions=tables))
         return Statement(query, tuple(self._reads.values()), dict(self._columns))
 
@@ -92,7 +93,7 @@ class Script:
         near: tuple[Near, ...] = (),
         where: tuple[Expression, ...] = (),
     ) -> str:
-        """The name of a relation in the statement, which needs these columns of it."""
+        """The name of a relation in the statement, after adding these columns to those it needs."""
         near = tuple(sorted(set(near), key=lambda n: (n.column, n.among)))
         wanted = (kind, of, near, where)
         if wanted not in self._names:
@@ -108,7 +109,7 @@ class Script:
             self._aliases[node] = unused(_word(node, self._hidden), self._taken)
         return self._aliases[node]
 
-    # The writer that rules ask
+    # The answers to the requests of rules
 
     def change(
         self, node: Node, needed: frozenset[str], where: tuple[Expression, ...] = ()
@@ -155,7 +156,7 @@ class Script:
         if touched is not None:
             needed = needed.union(own for own, _ in touched.pairs)
         if not inputs(node) & self._changed:
-            # What does not change has one state; asking for it by one name lets it be read once.
+            # An unchanged node has only one state. With one name, the statement reads it once.
             side = Side.AFTER
         asked = (node, side, needed, near, touched, where)
         if asked not in self._snapshots:
@@ -194,7 +195,7 @@ class Script:
                 return _RULES[type(node)][1](node, side, needed, near, touched, self)
 
 
-# What the change of each operator is, and what its rows are on one side of the change.
+# For each operator: the rule for its change, and the rule for its snapshots.
 _RULES: Mapping[type, tuple[Callable[..., list[RowSelect]], Callable[..., RowSelect]]] = {
     Filter: (filter.change_of_filter, filter.filtered),
     Projection: (filter.change_of_project, filter.projected),
@@ -221,7 +222,7 @@ def _scanned(
 
 
 def _sources(node: Scan, needed: frozenset[str]) -> list[str]:
-    """What the input calls the columns that are needed."""
+    """The names of the needed columns in the input."""
     pairs = zip(node.columns, node.sources, strict=True)
     return [source for name, source in pairs if name in needed]
 
@@ -242,7 +243,7 @@ def _constants(node: Constant, alias: str) -> RowSelect:
 
 
 def table_name(node: Aggregate) -> str:
-    """What a hidden table is called: after its rows and its keys."""
+    """The name of a hidden table, made from its rows and its keys."""
     word = _word(node.child, {})
     keys = "_".join(node.keys[:2]) if node.keys else "total"
     what = f"{word}_by_{keys}" if node.keys else f"{word}_total"

@@ -2,10 +2,10 @@
 
     Δ(L ⋉ R) = ΔL ⋉ R'  +  (C ⋉ R') - (C ⋉ R)      where C = L ⋉ ΔR
 
-A row of L can only gain or lose its partners if a changed row of R is one: C are those rows. Both
-halves are computed and what is in both cancels. The same with ▷ for anti joins, and with any
-condition on several R1 … Rn: they change one after the other, those in front are as after the
-change, those behind as before it.
+A row of L can gain or lose partners only if a changed row of R is a partner of it: C are these
+rows of L. The statement computes both halves, and rows in both cancel. The same holds with ▷ for
+anti joins, and for any condition on several R1 … Rn. These change one after the other: in the term
+of Ri, the ones before Ri are as after the change, and the ones behind Ri as before it.
 """
 
 from collections.abc import Sequence
@@ -100,7 +100,7 @@ def _kept(
 
 
 def _has_to_be_found(partner: Partner, condition: Expression) -> bool:
-    """Whether every row that meets the condition has this partner, by its own conditions."""
+    """Whether every row that meets the condition has this partner through its `conditions`."""
     asked = [each.name for each in conjuncts(condition) if isinstance(each, exp.Column)]
     return partner.found in asked and not partner.or_else
 
@@ -108,13 +108,13 @@ def _has_to_be_found(partner: Partner, condition: Expression) -> bool:
 def _found(
     partner: Partner, left: Node, side: Side, near: tuple[Near, ...], writer: Writer
 ) -> tuple[Expression, RowSelect]:
-    """The condition that a row finds a partner, and the partners that it may find."""
+    """The condition that a row finds a partner, and the rows that may be its partners."""
     alias, used = writer.alias(partner.rows), _asked(partner)
     close = across(partner.conditions, left, partner.rows, near)
     rows = writer.snapshot(partner.rows, side, used, close)
     found = exists(rows, partner.conditions, alias)
     if partner.or_else:
-        # Those who meet the other conditions need not be near.
+        # The hints do not hold for partners that meet one of the other conditions.
         all_rows = writer.snapshot(partner.rows, side, used)
         others = [exists(all_rows, [other], alias) for other in partner.or_else]
         found = exp.Paren(this=any_of_them([found, *others]))
@@ -124,7 +124,7 @@ def _found(
 def across(
     conditions: Sequence[Expression], here: Node, there: Node, near: Sequence[Near]
 ) -> tuple[Near, ...]:
-    """What is known of the rows on one side of equalities, as known of those on the other."""
+    """The hints about one side of equalities, as hints about the other side."""
     pairs = Link.between(conditions, here.columns, there.columns).pairs
     known = known_of(near)
     return tuple(Near(other, among) for own, other in pairs for among in known.get(own, ()))
@@ -137,9 +137,9 @@ def with_changed_partners(
     needed: frozenset[str],
     writer: Writer,
 ) -> tuple[RowSelect, tuple[Near, ...]]:
-    """C: the rows of the left side, before the change, that a changed partner meets.
+    """C: the rows of the left side, before the change, that have a changed partner.
 
-    With it comes what is known about their keys.
+    The second value are the hints about their keys.
     """
     link = Link.between(partner.conditions, left.columns, partner.rows.columns)
     columns = sorted(set(partner.rows.columns).intersection(*(rows.columns for rows in changed)))

@@ -1,12 +1,12 @@
 """The change of INTERSECT and EXCEPT, with and without ALL.
 
-How often a row is in the result depends only on how often it is in each side:
+The number of copies of a row in the result depends only on its numbers l and r in the two sides:
 
     INTERSECT ALL  min(l, r)          EXCEPT ALL  max(l - r, 0)
     INTERSECT      l > 0 and r > 0    EXCEPT      l > 0 and r = 0
 
-So only rows that changed on some side are looked up. They are counted after the change; before it
-they were as many as that, less the change.
+So the rule looks up only rows that changed on some side. It counts them after the change, and
+subtracts the change to get their numbers before it.
 """
 
 from sqlglot import exp
@@ -34,7 +34,7 @@ _IN_BOTH = (SetKind.INTERSECT, SetKind.INTERSECT_ALL)
 
 
 def _copies(kind: SetKind, left: Expression, right: Expression) -> Expression:
-    """How often a row is in the result that is so often on the left and on the right."""
+    """The number of copies of a row in the result, from its numbers on the left and the right."""
     none = number(0)
     match kind:
         case SetKind.INTERSECT:
@@ -87,7 +87,7 @@ def change(node: SetOperation, needed: frozenset[str], writer: Writer) -> list[R
     columns = {name: column(name) for name in names if name in needed}
     if node.kind in (SetKind.INTERSECT, SetKind.EXCEPT):
         return [RowSelect(result, columns, (changes,), column("weight"))]
-    # Each copy is a row of its own: weights are +1 and -1.
+    # Each copy is a separate row: weights are +1 and -1.
     source = FromClause(subquery(select([exp.Star()], result, [changes]), writer.alias(node)))
     copies = copies_of(exp.Abs(this=column("weight")))
     source = source.lateral_view(copies, "copies", ["copy"])

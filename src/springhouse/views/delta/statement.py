@@ -1,6 +1,6 @@
-"""What comes out of the compiler: statements, and how a view is stored.
+"""What does the compiler return? Statements, and the layout of the stored view.
 
-Everything here is data. The lake runs it, `explain` prints it, a planner may choose from it.
+Everything here is data. The lake runs it, `explain` prints it, and a planner chooses from it.
 """
 
 from collections.abc import Iterable, Mapping
@@ -14,21 +14,21 @@ from springhouse.views.sql.write_sql import in_one_place, spark_sql, template
 
 
 class RelationKind(Enum):
-    """What a relation in a statement stands for."""
+    """The meaning of a relation in a statement."""
 
     CHANGE = "change"  # the rows of an input (or hidden table) that changed, with a weight
     BEFORE = "before"  # an input as of the version that the view reflects
     AFTER = "after"  # an input as of the version that it will reflect
-    STORED = "stored"  # the table that the step writes, with its hidden columns, as it is
-    GIVEN = "given"  # rows that an earlier statement of the same step gave
+    STORED = "stored"  # the current table that the step writes, with its hidden columns
+    GIVEN = "given"  # the result of an earlier statement of the same step
 
 
 @dataclass(frozen=True)
 class RelationRead:
     """A relation that a statement names: `orders_after` is the input `orders`, after the change.
 
-    Rows that are not `near`, or do not meet `where`, can be left out; it is never wrong to leave
-    them in.
+    Rows that are not `near`, or do not meet `where`, may be left out. The statement is also correct
+    with them.
     """
 
     name: str
@@ -40,10 +40,10 @@ class RelationRead:
 
 @dataclass(frozen=True, eq=False)
 class Statement:
-    """A query, the relations that have to be there for it, and the columns that it needs of each.
+    """A query, the relations that it reads, and the columns that it needs of each relation.
 
     Trees share their branches, so a branch does not know its parent: copy a tree before you change
-    it. The text is written when somebody asks for it, and then kept.
+    it. The text is written at the first request, and then kept.
     """
 
     query: Expression
@@ -52,7 +52,7 @@ class Statement:
 
     @cached_property
     def sql(self) -> str:
-        """The query in Spark's SQL, as a person reads it."""
+        """The query in Spark's SQL, for people."""
         return spark_sql(self.query)
 
     def template(self, *, in_one_place: bool = False) -> str:
@@ -70,9 +70,9 @@ class Statement:
 
 @dataclass(frozen=True)
 class TableLayout:
-    """The columns of what a step writes: those that readers see, hidden ones, and its key.
+    """The columns of a table that a step writes: visible columns, hidden columns, and the key.
 
-    `types` are those of sums, as the statements take them to be.
+    `types` are the types of sums that the statements assume.
     """
 
     visible: tuple[str, ...]
@@ -89,9 +89,9 @@ class TableLayout:
 class Keyed:
     """A step that keeps one row per group. `table` is a hidden table, or "" for the view itself.
 
-    `merge` gives the touched groups as they are now, with `__springhouse_stale` where that could
-    not be told without their rows; `increments` is its first half, and `merge_given` its second.
-    `recompute` gives the groups whose keys are in the relation `touched`.
+    `merge` gives the touched groups after the change. It marks a group as `__springhouse_stale` if
+    the group has to be computed from its rows. `increments` is the first half of a merge, and
+    `merge_given` the second. `recompute` gives the groups with keys in the relation `touched`.
     """
 
     table: str
@@ -99,7 +99,7 @@ class Keyed:
     build: Statement
     increments: Statement
     recompute: Statement
-    # What its keys are called in the relation `touched`.
+    # The names of the keys in the relation `touched`.
     touched_names: tuple[str, ...] = ()
     merge: Statement | None = None
     merge_given: Statement | None = None
@@ -107,13 +107,13 @@ class Keyed:
 
     @property
     def is_one_group(self) -> bool:
-        """Whether all rows are one group, which is there even when they are none."""
+        """Whether all rows are one group, which exists even without rows."""
         return not self.layout.keys
 
 
 @dataclass(frozen=True)
 class Bag:
-    """A step that adds and removes rows: `change` gives them with a weight."""
+    """A step that adds and removes rows: `change` gives these rows with a weight."""
 
     table: str
     layout: TableLayout
@@ -123,7 +123,7 @@ class Bag:
 
 @dataclass(frozen=True)
 class Leading:
-    """What rows are ordered by first: the column `stored`, whose changed values are in `among`."""
+    """The first column of an order: `stored` is its name, `among` has its changed values."""
 
     stored: str
     among: Origins
@@ -135,10 +135,10 @@ class Leading:
 class Top:
     """A step that keeps the first rows of an order.
 
-    `candidates` gives the first rows among those stored and those that came. When a stored row went
-    (`__springhouse_stale`) and there may be more rows than are stored, only `build` knows who
-    follows. With an OFFSET there are no candidates: it is always built. A change that is behind the
-    last stored row by what is `leading` alone changes nothing.
+    `candidates` gives the first rows among the stored and the new ones. If a stored row was deleted
+    (`__springhouse_stale`) and the view may have more rows than the stored ones, only `build` knows
+    the next row. With an OFFSET there are no candidates, and every refresh runs `build`. If the
+    column `leading` alone puts a change behind the last stored row, the step changes nothing.
     """
 
     table: str
@@ -167,5 +167,5 @@ STALE = "__springhouse_stale"
 
 
 def readings(statements: Iterable[Statement]) -> tuple[RelationRead, ...]:
-    """All relations that some statements read, each once."""
+    """All relations that the statements read, without duplicates."""
     return tuple(dict.fromkeys(each for statement in statements for each in statement.reads))

@@ -1,7 +1,7 @@
-"""The change of ORDER BY … LIMIT inside a query: the first rows after, less the first rows before.
+"""The change of ORDER BY … LIMIT inside a query: the first rows after, minus the first rows before.
 
-Inside a query there is no stored result to compare with, so both are computed from snapshots. At
-the top of a view the rows are stored, and `compile` keeps them: see `Top` there.
+Inside a query there is no stored result to compare with, so the rule computes both from snapshots.
+At the top of a view, the rows are stored, and `compile` keeps them up to date: see `Top` there.
 """
 
 from sqlglot import exp

@@ -21,7 +21,7 @@ def change(node: UnionAll, needed: frozenset[str], writer: Writer) -> list[RowSe
     untyped = any(_is_untyped(child, name) for child in node.children for name in names)
     if not parts or not untyped:
         return parts
-    # A bare NULL has no type; beside the other children it gets theirs.
+    # A bare NULL has no type. In a union with the other children it gets their type.
     for child in node.children:
         nothing = writer.snapshot(child, Side.AFTER, needed).kept([exp.Boolean(this=False)])
         parts.append(weighted(nothing, 1))
@@ -48,7 +48,7 @@ def _names(node: UnionAll, needed: frozenset[str]) -> list[str]:
 
 
 def _is_untyped(node: Node, name: str) -> bool:
-    """Whether a column is nothing but NULL, which has no type of its own."""
+    """Whether a column is only a bare NULL, which has no type of its own."""
     if not isinstance(node, Projection):
         return False
     value = dict(node.outputs)[name].unnest()

@@ -1,9 +1,9 @@
-"""The change of window functions: the partitions that a change touched, anew.
+"""The change of window functions: recompute the partitions that a change touches.
 
     Δ W(R) = W(R' ⋉ T) - W(R ⋉ T)      where T are the partition keys of the rows of ΔR
 
-A function over a partition may change for all of its rows; rows of other partitions can't change.
-Rows that come out as they were cancel.
+A function over a partition may change for all rows of the partition. Rows of other partitions can't
+change. Rows with unchanged results cancel.
 """
 
 from springhouse.views.algebra.query_tree import Window

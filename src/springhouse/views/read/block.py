@@ -1,13 +1,13 @@
 """What is a SELECT while it is being read?
 
-A `SelectBlock`: the rows so far, and what names mean over them. Each clause takes the block and
-leaves it with other rows. An expression enters a block by being bound: every name in it becomes the
-one column that it means, and every subquery is read and held under a placeholder, until
-`subqueries` joins it to the rows. `x IN (SELECT …)` is then `x IN (placeholder)`, so that whatever
-becomes of an expression becomes of `x` too.
+A `SelectBlock`: the rows so far, and the meaning of names over them. Each clause takes the block
+and changes its rows. An expression enters a block by being bound: every name in it becomes the one
+column that it means. Every subquery in it is read and held under a placeholder, until `subqueries`
+joins it to the rows. `x IN (SELECT …)` is then `x IN (placeholder)`, so that a change of the whole
+expression changes `x` too.
 
-Queries nest, and only `parse` knows all kinds of them; so whoever meets a query inside a clause
-asks the `ClauseReader`.
+Queries nest, and only `parse_query` knows all kinds of queries. A clause that contains a query
+passes it to the `ClauseReader`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -24,12 +24,12 @@ from springhouse.views.read.subqueries import Held, Subquery, apply_condition, a
 from springhouse.views.sql.expressions import Expression, Named, column, free_columns
 
 Resolve = Callable[[exp.Column], Expression]
-"""What a name means: each clause looks it up in an order of its own."""
+"""The meaning of a name: each clause looks names up in an order of its own."""
 
 
 @dataclass(frozen=True)
 class Query:
-    """A query that was read: its rows, what its columns are called, what reaches outside."""
+    """A query after reading: its rows, its column names, its conditions on the outer query."""
 
     node: Node
     names: tuple[str, ...]
@@ -38,7 +38,7 @@ class Query:
 
 @dataclass(frozen=True)
 class SelectClauses:
-    """What a SELECT asks of the rows that FROM and WHERE leave: its later clauses, bound."""
+    """The later clauses of a SELECT, bound to the rows that FROM and WHERE leave."""
 
     items: tuple[Named, ...]
     having: Expression | None = None
@@ -52,7 +52,7 @@ class SelectClauses:
         return [*(value for _, value in self.items), *later, *self.order]
 
     def mapped(self, change: Callable[[Expression], Expression]) -> "SelectClauses":
-        """The same, with a change made to every expression."""
+        """The same clauses, with `change` applied to every expression."""
         return SelectClauses(
             tuple((name, change(value)) for name, value in self.items),
             change(self.having) if self.having is not None else None,
@@ -62,24 +62,24 @@ class SelectClauses:
 
 
 class ClauseReader(Protocol):
-    """What a clause may ask for."""
+    """The services that a clause may use."""
 
     def fresh(self, *wishes: str) -> str:
-        """A column name that nobody has: the first wish that is free, or a numbered one."""
+        """An unused column name: the first wish that is free, or a numbered one."""
 
     def query(self, tree: exp.Expr, ctes: Mapping[str, Query], outer: Scope | None) -> Query:
-        """A query on its own, which may read the CTEs and reach out to the scope."""
+        """A separate query, which may read the CTEs and use columns of the outer scope."""
 
     def table(self, tree: exp.Table, ctes: Mapping[str, Query]) -> Query:
         """A table of a query: a CTE, or an input of the view."""
 
     def subquery(self, tree: exp.Expr, block: "SelectBlock") -> Subquery:
-        """A query inside an expression: it may reach out to the rows of the block."""
+        """A query inside an expression, which may use columns of the block."""
 
 
 @dataclass
 class SelectBlock:
-    """A SELECT while it is being read: the rows so far, and what is still to be joined to them."""
+    """A SELECT while it is being read: the rows so far, and the subqueries still to be joined."""
 
     reader: ClauseReader
     node: Node
@@ -87,10 +87,10 @@ class SelectBlock:
     ctes: Mapping[str, Query]
     held: dict[str, Held] = field(default_factory=dict)
     correlated: list[Expression] = field(default_factory=list)
-    # After GROUP BY: what an expression over the ungrouped rows is now called.
+    # After GROUP BY: expressions over the ungrouped rows, with the columns that now hold them.
     gathered: list[tuple[Expression, str]] = field(default_factory=list)
     keys: tuple[str, ...] | None = None
-    # Columns that groups have only because the query around it asks for some of their values.
+    # Columns that groups have only because the outer query selects by their values.
     tied: tuple[str, ...] = ()
     # The windows that the WINDOW clause names.
     windows: Sequence[exp.Window] = ()
@@ -103,7 +103,7 @@ class SelectBlock:
             if isinstance(each, exp.Column) and not isinstance(each.this, exp.Star):
                 found = meaning(each)
                 if (line := line_of(each)) is not None:
-                    # Whatever is refused later on can then still be told with its line.
+                    # A later refusal can then still name the line.
                     found.meta["line"] = line
                 return found
             if isinstance(each, exp.Exists):
@@ -142,7 +142,7 @@ class SelectBlock:
         at: exp.Expr | None = None,
         columns: Sequence[str] | None = None,
     ) -> None:
-        """Refuse subqueries, and columns of the query around it, where neither can be."""
+        """Refuse subqueries and columns of the outer query in a clause that allows neither."""
         own = set(self.node.columns if columns is None else columns)
         for value in values:
             if self.holds(value):
@@ -151,7 +151,7 @@ class SelectBlock:
                 raise NotCompilable(f"{clause} reaches out of its subquery", at or value)
 
     def keep(self, conditions: Sequence[Expression]) -> None:
-        """Keep the rows that meet the conditions: first those without subqueries."""
+        """Keep the rows that meet the conditions: conditions without subqueries act first."""
         plain = [c for c in conditions if not self.holds(c)]
         own = [c for c in plain if free_columns(c) <= set(self.node.columns)]
         self.correlated += [c for c in plain if not free_columns(c) <= set(self.node.columns)]
@@ -169,7 +169,7 @@ class SelectBlock:
         return value
 
     def as_columns(self, values: Sequence[Expression]) -> list[str]:
-        """The values as columns of the rows, computed where they are not."""
+        """The values as columns of the rows; a value that is no column yet is computed."""
         names: list[str] = []
         made: list[Named] = []
         for value in (each.unnest() for each in values):
@@ -200,7 +200,7 @@ def short_name(value: Expression) -> str:
 
 
 def _with_named_window(window: exp.Window, declared: Sequence[exp.Window]) -> exp.Window:
-    """`OVER w` with what the WINDOW clause says about `w` put in."""
+    """`OVER w` with the definition of `w` from the WINDOW clause put in."""
     name = window.args["alias"].name.lower()
     for given in declared:
         if given.this.name.lower() == name:

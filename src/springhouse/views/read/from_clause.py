@@ -1,12 +1,13 @@
 """Which rows does FROM bring together?
 
-Relations from left to right, each joined to those before it; the block's scope learns what they are
-called. A condition of an inner join is one of WHERE. Outer joins come in one form, the left one:
+FROM joins relations from left to right, each to those before it; the block's scope records their
+names. A condition of an inner join acts as a condition of WHERE. All outer joins become left joins:
 
     l RIGHT JOIN r    r LEFT JOIN l, with the columns in their order
     l FULL JOIN r     l LEFT JOIN r, and the rows of r that find no partner
 
-A generator makes several rows of one: in a LATERAL VIEW, or in a SELECT list, where it is the same.
+A generator makes several rows of one row. It stands in a LATERAL VIEW or in a SELECT list, with the
+same meaning.
 """
 
 from collections.abc import Callable, Sequence
@@ -32,7 +33,7 @@ from springhouse.views.sql.expressions import Expression, Named, column, conjunc
 
 
 def bring_together(block: SelectBlock, tree: exp.Select) -> None:
-    """Give the block the rows of FROM; without one, they stay what they are."""
+    """Give the block the rows of FROM; without a FROM clause, the rows stay as they are."""
     source = tree.args.get("from_")
     if source is None:
         return
@@ -44,7 +45,7 @@ def bring_together(block: SelectBlock, tree: exp.Select) -> None:
 
 
 def column_aliases(tree: exp.Expr, names: tuple[str, ...]) -> tuple[str, ...]:
-    """The names of the columns after `AS t(a, b)`, if it gives any."""
+    """The column names that `AS t(a, b)` gives, or else `names`."""
     alias = tree.args.get("alias")
     given = alias.args.get("columns") if isinstance(alias, exp.TableAlias) else None
     if not given:
@@ -55,7 +56,7 @@ def column_aliases(tree: exp.Expr, names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _relation(block: SelectBlock, tree: exp.Expr) -> Node:
-    """One thing in FROM: its rows; the scope learns its columns."""
+    """The rows of one relation in FROM; the scope records its columns."""
     if tree.args.get("pivots"):
         raise NotCompilable("PIVOT can't be kept incrementally", tree)
     if isinstance(tree, exp.Table) and not isinstance(tree.this, exp.Func):
@@ -105,7 +106,8 @@ def _join(block: SelectBlock, join: exp.Join) -> None:
     elif side:
         block.validate_own(conditions, "the ON of an outer join", join, both)
         if block.correlated and side != "LEFT":
-            # They choose among the rows before the join, and it adds rows with NULLs for those.
+            # The correlated conditions select rows before the join, and the join adds rows with
+            # NULLs for the rows that are missing.
             raise NotCompilable(f"a {side} JOIN in a correlated subquery", join)
         block.node = _outer_join(side, left, right, conditions, block.reader.fresh)
     else:
@@ -114,7 +116,7 @@ def _join(block: SelectBlock, join: exp.Join) -> None:
 
 
 def _using(block: SelectBlock, join: exp.Join, seen: int, side: str) -> list[Expression]:
-    """The equalities of USING and NATURAL; their columns become one."""
+    """The equalities of USING and NATURAL; two equal columns become one."""
     right = block.scope.relations[seen:]
     names = [each.name for each in join.args.get("using") or ()]
     if join.method.upper() == "NATURAL":
@@ -141,7 +143,7 @@ def _outer_join(
     conditions: Sequence[Expression],
     fresh: Callable[[str], str],
 ) -> Node:
-    """Outer joins in one good form: a condition on the side that is not kept moves there."""
+    """Outer joins in a normal form: a condition on only the optional side moves to that side."""
     if side == "RIGHT":
         swapped = _outer_join("LEFT", right, left, conditions, fresh)
         names = (*left.columns, *right.columns)
@@ -162,7 +164,7 @@ def _outer_join(
 
 
 def generated(block: SelectBlock, item: exp.Expr) -> list[Named]:
-    """A generator in the SELECT list: the columns of the rows that it makes of each row."""
+    """The columns that a generator in the SELECT list makes."""
     several = isinstance(item, exp.Aliases)
     generator = block.bind(item.this if several else item.unalias())
     given = [each.name for each in item.expressions] if several else [item.alias]
@@ -184,7 +186,7 @@ def _lateral_view(block: SelectBlock, lateral: exp.Lateral) -> None:
 def _generate(
     block: SelectBlock, generator: Expression, names: Sequence[str], *, outer: bool = False
 ) -> tuple[str, ...]:
-    """Make the rows; what their columns are called in the algebra."""
+    """Apply a generator to the rows; the names of its columns in the algebra."""
     for argument in generator.iter_expressions():
         validate_plain(argument, "a generator", generator)
     generator = block.attach(generator)

@@ -1,4 +1,4 @@
-"""What does a function do to rows: nothing, gather them, multiply them, or roll dice?"""
+"""Does a function aggregate rows, multiply rows, or give random values?"""
 
 from sqlglot import exp
 
@@ -52,7 +52,7 @@ _GENERATOR_NAMES = frozenset({"inline_outer", "json_tuple"})
 
 
 def validate_deterministic(query: exp.Expr) -> None:
-    """Refuse functions whose value is not decided by the rows: asked again, they say otherwise."""
+    """Refuse functions whose value does not depend on the rows alone, such as `rand()`."""
     for each in query.walk():
         name = each.sql_name().lower() if isinstance(each, exp.Func) else ""
         name = each.name.lower() if isinstance(each, exp.Anonymous) else name
@@ -64,7 +64,7 @@ def validate_deterministic(query: exp.Expr) -> None:
 
 
 def is_aggregate(expression: exp.Expr) -> bool:
-    """Whether it gathers the rows of a group into one value, with all that is around it.
+    """Whether the whole expression is one aggregate: one value for the rows of a group.
 
     >>> from sqlglot import parse_one
     >>> [is_aggregate(parse_one(t, read="spark")) for t in ("sum(a)", "every(a)", "sum(a) + 1")]
@@ -75,15 +75,15 @@ def is_aggregate(expression: exp.Expr) -> bool:
     if isinstance(expression, exp.Anonymous):
         return expression.name.lower() in _AGGREGATES
     if isinstance(expression, exp.Any):
-        # `any(a)` gathers; `w LIKE ANY ('a%', 'b%')` does not.
+        # `any(a)` is an aggregate; `w LIKE ANY ('a%', 'b%')` is not.
         return not isinstance(expression.parent, exp.Like | exp.ILike)
     return isinstance(expression, exp.AggFunc)
 
 
 def aggregates(value: exp.Expr) -> list[exp.Expr]:
-    """The outermost aggregates in an expression that no window takes as its own."""
+    """The outermost aggregates in an expression that are not window functions."""
     if isinstance(value, exp.Window):
-        # `sum(sum(x)) OVER (…)`: the inner one gathers, the outer one is the window's.
+        # `sum(sum(x)) OVER (…)`: the inner sum is an aggregate, the outer one a window function.
         function = value.this
         while isinstance(function, _AROUND_AGGREGATES):
             function = function.this
@@ -97,7 +97,7 @@ def aggregates(value: exp.Expr) -> list[exp.Expr]:
 
 
 def validate_flat(aggregate: exp.Expr) -> None:
-    """Refuse an aggregate in whose arguments there is another one, or a window function."""
+    """Refuse an aggregate with another aggregate or a window function in its arguments."""
     function = aggregate
     while isinstance(function, _AROUND_AGGREGATES):
         if isinstance(function, exp.Filter):
@@ -108,7 +108,7 @@ def validate_flat(aggregate: exp.Expr) -> None:
 
 
 def of_nothing(aggregate: exp.Expr) -> exp.Expr:
-    """What an aggregate gives that has gathered no row.
+    """The value of an aggregate over no rows.
 
     >>> from sqlglot import parse_one
     >>> [of_nothing(parse_one(text)).sql() for text in ("count(*)", "max(a)")]
@@ -127,7 +127,7 @@ def of_nothing(aggregate: exp.Expr) -> exp.Expr:
 
 
 def validate_plain(value: exp.Expr, clause: str, at: exp.Expr | None = None) -> None:
-    """Refuse what gathers or multiplies rows in a clause that looks at each row on its own."""
+    """Refuse aggregates, window functions and generators in a clause that acts on single rows."""
     for each in value.walk():
         if isinstance(each, exp.Window):
             raise NotCompilable(f"a window function in {clause}", at or each)
@@ -138,7 +138,7 @@ def validate_plain(value: exp.Expr, clause: str, at: exp.Expr | None = None) -> 
 
 
 def is_generator(expression: exp.Expr) -> bool:
-    """Whether it makes several rows of one."""
+    """Whether the expression makes several rows of one row."""
     if isinstance(expression, exp.Anonymous):
         return expression.name.lower() in _GENERATOR_NAMES
     return isinstance(expression, _GENERATORS)

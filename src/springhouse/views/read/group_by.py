@@ -1,9 +1,9 @@
-"""What becomes of a query whose rows are gathered, by GROUP BY or by an aggregate?
+"""How does a query with GROUP BY or with an aggregate become a tree?
 
-Below, the values of the keys and the arguments of the aggregates; then one `Aggregate`; above it,
-an expression that says `sum(amount)` or repeats a key means a column of the groups. The SELECT
-list, HAVING, QUALIFY and ORDER BY all speak of groups in terms of the rows that were gathered; so
-all of them are bound to those rows first, and then what was `gathered` is put in.
+The tree has three layers. Below are the values of the keys and the arguments of the aggregates.
+Then comes one `Aggregate`. Above it, an expression `sum(amount)` or a repeated key means a column
+of the groups. The SELECT list, HAVING, QUALIFY and ORDER BY all mention the ungrouped rows. So all
+of them are bound to these rows first; then columns of the groups replace their `gathered` parts.
 """
 
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ _ALIAS = "alias"
 
 
 def read_keys(block: SelectBlock, tree: exp.Select, items: Sequence[Named]) -> Sets | None:
-    """What the rows are grouped by; None if nothing gathers them."""
+    """The keys and grouping sets; None if the query does not group."""
     group, having = tree.args.get("group"), tree.args.get("having")
     if group is None and having is None and not any(aggregates(value) for _, value in items):
         return None
@@ -40,8 +40,8 @@ def read_keys(block: SelectBlock, tree: exp.Select, items: Sequence[Named]) -> S
 def bind_having(block: SelectBlock, tree: exp.Select, items: Sequence[Named]) -> Expression | None:
     """The condition of HAVING.
 
-    A name in it is a column, if that is inside an aggregate or grouped by; or else an alias. Only
-    when the groups are there can that be told, so a column carries its second meaning with it.
+    A name in it is a column if it stands inside an aggregate or is a key, and otherwise an alias.
+    This is known only after grouping, so a column carries its second meaning with it.
     """
     having = tree.args.get("having")
     if having is None:
@@ -67,9 +67,9 @@ def bind_having(block: SelectBlock, tree: exp.Select, items: Sequence[Named]) ->
 
 
 def gathered(block: SelectBlock, sets: Sets, asked: SelectClauses) -> SelectClauses:
-    """Gather the rows: afterwards the block has a row per group that HAVING leaves.
+    """Group the rows: afterwards the block has one row per group that HAVING leaves.
 
-    What is asked comes back over those.
+    The result is the clauses of `asked`, over these groups.
     """
     keys = block.as_columns(sets.keys)
     level = None
@@ -81,7 +81,7 @@ def gathered(block: SelectBlock, sets: Sets, asked: SelectClauses) -> SelectClau
         block.gathered += zip(sets.keys, made, strict=True)
         keys = [*made, level]
     block.keys = tuple(keys)
-    # What a correlated subquery compares with the outer rows has to outlive the grouping.
+    # Columns that a correlated subquery compares with the outer rows must survive the grouping.
     reaching = _outer_equalities(block)
     block.tied = tuple(block.as_columns([inner for inner, _ in reaching]))
     block.correlated = [
@@ -108,7 +108,7 @@ def validate_ungrouped(asked: SelectClauses) -> None:
 
 
 def on_nothing(block: SelectBlock, value: Expression) -> Expression:
-    """What an expression over the groups is when the aggregates have gathered no row at all."""
+    """The value of an expression over the groups if the aggregates have no rows at all."""
     used = free_columns(value)
     return replaced(
         value, {name: of_nothing(each) for each, name in block.gathered if name in used}
@@ -116,13 +116,13 @@ def on_nothing(block: SelectBlock, value: Expression) -> Expression:
 
 
 def is_met_by_nothing(block: SelectBlock, having: Expression) -> bool:
-    """Whether HAVING may leave the group of no rows."""
+    """Whether HAVING may keep a group without rows."""
     left = simplify(on_nothing(block, having), dialect="spark")
     return not isinstance(left, exp.Null) and left != exp.false()
 
 
 def _key(block: SelectBlock, key: Expression, items: Sequence[Named]) -> Expression:
-    """A key of GROUP BY: a place in the SELECT list, or an expression in which aliases may be."""
+    """A key of GROUP BY: a position in the SELECT list, or an expression with possible aliases."""
     if key.is_int and isinstance(key, exp.Literal):
         bound = item_at(key, items, "GROUP BY")
     else:
@@ -132,7 +132,7 @@ def _key(block: SelectBlock, key: Expression, items: Sequence[Named]) -> Express
 
 
 def item_at(place: exp.Literal, items: Sequence[Named], clause: str) -> Expression:
-    """The item of the SELECT list that stands at a place, counted from 1."""
+    """The item at a position of the SELECT list, counted from 1."""
     number = int(place.name)
     if not 1 <= number <= len(items):
         raise NotCompilable(f"{clause} {number} is no place in the SELECT list", place)
@@ -140,7 +140,7 @@ def item_at(place: exp.Literal, items: Sequence[Named], clause: str) -> Expressi
 
 
 def _outer_equalities(block: SelectBlock) -> list[tuple[Expression, Expression]]:
-    """Correlated equalities as (value of these rows, value of the outer rows)."""
+    """Correlated equalities as (value of the inner rows, value of the outer rows)."""
     own = set(block.node.columns)
     pairs: list[tuple[Expression, Expression]] = []
     for condition in block.correlated:
@@ -158,7 +158,7 @@ def _outer_equalities(block: SelectBlock) -> list[tuple[Expression, Expression]]
 
 
 def _measures(block: SelectBlock, value: Expression, sets: Sets, level: str | None) -> list[Named]:
-    """A column for each aggregate in an expression that has none yet."""
+    """A column for each aggregate in the expression that does not have a column yet."""
     made: list[Named] = []
     for each in aggregates(value):
         if any(each == known for known, _ in block.gathered):
@@ -182,7 +182,7 @@ def _measures(block: SelectBlock, value: Expression, sets: Sets, level: str | No
 
 
 def _over_groups(block: SelectBlock, value: Expression, rows: frozenset[str]) -> Expression:
-    """An expression over the rows that were gathered, as one over the groups."""
+    """An expression over the ungrouped rows, rewritten over the groups."""
 
     def swap(each: Expression) -> Expression:
         for known, name in block.gathered:

@@ -1,9 +1,9 @@
 """How do GROUPING SETS, ROLLUP and CUBE become one GROUP BY?
 
-Every row is taken once per grouping set, with the keys that the set leaves out made NULL and a
-column that says which set it was: a join with a handful of constant rows. Then one aggregate with
-that column among its keys does the rest, and its change is the change of any aggregate. The column
-is Spark's `grouping_id()`: a bit per key, the first key highest, 1 where the key is left out.
+A join with a few constant rows repeats every row once per grouping set. In each copy, the keys that
+the set leaves out are NULL, and one column identifies the set. Then one aggregate with that column
+among its keys does the rest, and its change is the change of any aggregate. The column is Spark's
+`grouping_id()`: a bit per key, the first key highest, 1 for a key that the set leaves out.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,7 +20,7 @@ from springhouse.views.sql.expressions import Expression, Named, column
 
 @dataclass(frozen=True)
 class Sets:
-    """The keys of a GROUP BY, and the sets of them (by position) that are grouped by."""
+    """The keys of a GROUP BY, and its grouping sets as positions of keys."""
 
     keys: tuple[Expression, ...]
     sets: tuple[frozenset[int], ...]
@@ -40,7 +40,7 @@ def read(
     bind: Callable[[Expression], Expression],
     items: Sequence[Named],
 ) -> Sets:
-    """What a GROUP BY clause says; without one, all rows are one group."""
+    """The keys and sets of a GROUP BY clause; without one, all rows are one group."""
     if group is None:
         return Sets((), (frozenset(),))
     if group.args.get("all"):
@@ -64,7 +64,7 @@ def read(
 def _factors(
     group: exp.Group, place: Callable[[Expression], int]
 ) -> tuple[list[int], list[list[frozenset[int]]]]:
-    """The keys of all sets, and lists of sets: one of each list makes one grouping set."""
+    """The keys of all sets, and lists of sets: one set from each list makes one grouping set."""
     factors: list[list[frozenset[int]]] = []
     plain: list[int] = []
     for each in group.expressions:
@@ -101,8 +101,8 @@ def _places(part: Expression, place: Callable[[Expression], int]) -> frozenset[i
 def expanded(
     node: Node, sets: Sets, keys: Sequence[str], fresh: Callable[[str], str]
 ) -> tuple[Node, list[str], str]:
-    """The rows once per set; the keys as they are grouped by, and the column of the set."""
-    # Two equal sets are two groups, so a number tells them apart as well.
+    """The rows once per set, the grouping columns, and the column that identifies the set."""
+    # Two equal sets are two groups, so a number tells them apart.
     number, level = fresh("grouping_set"), fresh("grouping_level")
     rows = tuple(
         (exp.Literal.number(i), exp.Literal.number(sets.level(chosen)))
@@ -122,7 +122,7 @@ def expanded(
 
 
 def level_text(call: exp.Expr, sets: Sets, level: str) -> str:
-    """The SQL of `grouping(key)` or `grouping_id()` over the column of the set."""
+    """The SQL of `grouping(key)` or `grouping_id()` over the column that identifies the set."""
     if isinstance(call, exp.Grouping):
         key = call.expressions[0] if call.expressions else call.this
         if key not in sets.keys:

@@ -1,7 +1,7 @@
-"""What does a view read, when the temporary views in between are written out?
+"""What does a view read, when its query contains the text of its temporary views?
 
-The compiler wants one text over plain names. Each input gets one: the name of its table, or for a
-Delta table of others the last part of its path.
+The compiler needs one text over plain names. An input is named after its table; an external Delta
+table is named after the last part of its path.
 """
 
 from collections.abc import Mapping
@@ -25,14 +25,14 @@ from springhouse.views.read.not_compilable import NotCompilable
 
 @dataclass(frozen=True)
 class Inlined:
-    """A query over plain names; `inputs` are what they stand for."""
+    """A query over plain names; `inputs` maps the names to their tables."""
 
     text: str
     inputs: Mapping[str, tuple[ReadMode, str]]
 
 
 def inlined(project: Project, view: View) -> Inlined:
-    """The query of a view as one text."""
+    """The query of a view as one text, with its temporary views included."""
     names = Names(project.catalog or Names.catalog, project.database or Names.database)
     inputs: dict[str, tuple[ReadMode, str]] = {}
     queries = [view.query, *(each.query for each in project.temporary_views.values())]
@@ -41,7 +41,7 @@ def inlined(project: Project, view: View) -> Inlined:
 
 
 def _ctes(query: Query) -> list[str]:
-    """The names that a query gives to its own CTEs: a table of that name needs another one."""
+    """The names of a query's own CTEs: a table of that name needs another name."""
     if isinstance(query, PythonQuery):
         return []
     try:

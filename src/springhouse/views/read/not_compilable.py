@@ -1,7 +1,7 @@
 """Why can't a view be refreshed incrementally?
 
-A construct that the algebra can't hold is not an error. The view is refreshed in full, and
-`explain` names the construct and its line.
+A construct that the algebra can't express is not an error. Springhouse then refreshes the view in
+full, and `explain` names the construct and its line.
 """
 
 from sqlglot import exp
@@ -17,6 +17,6 @@ class NotCompilable(Exception):
 
 
 def line_of(expression: exp.Expr) -> int | None:
-    """The first line of the query's text that an expression stands on, if it is known."""
+    """The first line of an expression in the query's text, if it is known."""
     lines = [each.meta["line"] for each in expression.walk() if "line" in each.meta]
     return min(lines, default=None)

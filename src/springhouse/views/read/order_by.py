@@ -1,7 +1,8 @@
 """Which rows are the first ones?
 
-ORDER BY decides it, and matters only together with LIMIT: the rows of a view have no order of their
-own. What rows are ordered by and not selected travels beside the outputs, until the limit is taken.
+ORDER BY decides this, and matters only together with LIMIT: the rows of a view have no order of
+their own. Values that order the rows but are not selected travel beside the outputs, until LIMIT
+has been applied.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,14 +17,14 @@ from springhouse.views.sql.expressions import Expression, Named, column
 
 
 def is_limited(tree: exp.Expr) -> bool:
-    """Whether a query wants some of its rows only."""
+    """Whether a query keeps only some of its rows."""
     return tree.args.get("limit") is not None or tree.args.get("offset") is not None
 
 
 def bind_order(
     block: SelectBlock, tree: exp.Expr, items: Sequence[Named]
 ) -> tuple[exp.Ordered, ...]:
-    """The order, if a limit needs it: a name in it is one of the SELECT list, or else a column."""
+    """The order, if a limit needs it; a name means an item of the SELECT list, or else a column."""
     order = tree.args.get("order")
     if order is None or not is_limited(tree):
         return ()
@@ -48,7 +49,7 @@ def bind_order(
 def ordered_outputs(
     order: Sequence[exp.Ordered], outputs: Sequence[Named], fresh: Callable[[str], str]
 ) -> tuple[list[exp.Ordered], list[Named]]:
-    """The order over the outputs, and what it needs besides: columns that are not selected."""
+    """The order over the outputs, and the columns that it needs but that are not selected."""
     over, extra = [], list[Named]()
     for each in order:
         known = [name for name, value in (*outputs, *extra) if value == each.this]

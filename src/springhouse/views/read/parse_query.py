@@ -1,18 +1,20 @@
 """What does the text of a query say, in the algebra?
 
-sqlglot parses Spark's SQL; what it finds is bound, and put in the order in which it acts. Here are
-whole queries: CTEs, set operations, VALUES, and SELECT, whose clauses have a file each:
+sqlglot parses Spark's SQL. The reader binds the clauses and puts them in the order in which they
+act. This file reads whole queries: CTEs, set operations, VALUES and SELECT. The clauses of a SELECT
+have a file each:
 
     FROM                     from_clause
     WHERE                    `SelectBlock.keep`
     GROUP BY, HAVING         group_by
     windows, QUALIFY         qualify
-    SELECT, DISTINCT         here
+    SELECT, DISTINCT         this file
     ORDER BY, LIMIT          order_by
 
-Subqueries in expressions are bound where they stand and held under a placeholder (`block`); then
-`subqueries` joins them to the rows. What can't be said in the algebra is `NotCompilable`, with its
-line. What was said is proved `well_formed`: whatever the clauses overlook is refused there.
+The reader binds a subquery where it stands and holds it under a placeholder (`block`); then
+`subqueries` joins it to the rows. A construct that the algebra can't express raises
+`NotCompilable`, with its line. At the end `well_formed` checks the tree, and refuses everything
+that the clauses overlook.
 """
 
 from collections.abc import Mapping, Sequence
@@ -54,7 +56,7 @@ from springhouse.views.read.well_formed import validate_well_formed
 from springhouse.views.sql.expressions import Expression, Named, column, conjuncts, free_columns
 
 Schemas = Mapping[str, Mapping[str, str]]
-"""Of each input its columns, in order, with Spark's name for their types."""
+"""The columns of each input, in order, with Spark's names for their types."""
 
 _NO_EFFECT = {"sort", "distribute", "cluster", "hint"}
 _UNDERSTOOD = _NO_EFFECT | {
@@ -65,14 +67,14 @@ _UNDERSTOOD = _NO_EFFECT | {
 
 @dataclass(frozen=True)
 class ParsedQuery:
-    """A query in the algebra, and what its columns are called outside."""
+    """A query in the algebra, and the names of its columns outside."""
 
     root: Node
     names: tuple[str, ...]
 
 
 def parse(text: str, inputs: Schemas) -> ParsedQuery:
-    """Read a query; `NotCompilable` names what the algebra can't hold."""
+    """Read a query; `NotCompilable` names a construct that the algebra can't express."""
     try:
         tree = sqlglot.parse_one(text, read="spark")
     except SqlglotError as error:
@@ -86,14 +88,14 @@ def parse(text: str, inputs: Schemas) -> ParsedQuery:
 
 
 class _QueryReader:
-    """Reads one text. It knows all names that were given, so that no two columns share one."""
+    """Reads one text. It knows all names in use, so that no two columns share one."""
 
     def __init__(self, inputs: Schemas) -> None:
         self._inputs = {name.lower(): (name, schema) for name, schema in inputs.items()}
         self._taken: set[str] = set()
 
     def fresh(self, *wishes: str) -> str:
-        """A column name that nobody has: the first wish that is free, or a numbered one."""
+        """An unused column name: the first wish that is free, or a numbered one."""
         for wish in wishes:
             if wish.lower() not in self._taken:
                 self._taken.add(wish.lower())
@@ -106,7 +108,7 @@ class _QueryReader:
     # Queries
 
     def query(self, tree: exp.Expr, ctes: Mapping[str, Query], outer: Scope | None) -> Query:
-        """A query on its own, which may read the CTEs and reach out to the scope."""
+        """A separate query, which may read the CTEs and use columns of the outer scope."""
         ctes = self._with(tree, ctes, outer)
         if isinstance(tree, exp.Subquery) and isinstance(tree.this, exp.Query):
             return self._ordered(self.query(tree.this, ctes, outer), tree)
@@ -132,7 +134,7 @@ class _QueryReader:
         return Query(Scan(name, tuple(columns), tuple(schema)), tuple(schema))
 
     def subquery(self, tree: exp.Expr, block: SelectBlock) -> Subquery:
-        """A query inside an expression: it may reach out to the rows of the block."""
+        """A query inside an expression, which may use columns of the block."""
         if not isinstance(tree, exp.Select) or tree.args.get("distinct") or is_limited(tree):
             found = self.query(tree, block.ctes, block.scope)
             if found.correlated:
@@ -145,8 +147,8 @@ class _QueryReader:
         correlated = tuple(inner.correlated)
         if inner.keys != ():
             return Subquery(inner.node, values, correlated)
-        # All rows are one group. If only those are wanted that are tied to an outer row, there is
-        # one per row that they are tied to, and none of no rows, which would be a group as well.
+        # Without keys, all rows are one group, which exists even without rows. A correlated
+        # subquery has one group per value of the outer row instead, and no group without rows.
         always = asked.having is None and asked.qualify is None
         if inner.tied and asked.having is not None and is_met_by_nothing(inner, asked.having):
             raise NotCompilable(
@@ -209,7 +211,7 @@ class _QueryReader:
         return Query(Constant(tuple(self.fresh(name) for name in names), tuple(rows)), names)
 
     def _ordered(self, query: Query, tree: exp.Expr) -> Query:
-        """ORDER BY and LIMIT around a whole query; an order without a limit says nothing."""
+        """ORDER BY and LIMIT around a whole query; an order without a limit has no effect."""
         if not is_limited(tree):
             return query
         if query.correlated:
@@ -249,7 +251,7 @@ class _QueryReader:
     def _body(
         self, tree: exp.Select, ctes: Mapping[str, Query], outer: Scope | None
     ) -> tuple[SelectBlock, SelectClauses]:
-        """The rows of a SELECT, and what it asks of them: of its order, only where a limit is."""
+        """The rows of a SELECT and its later clauses; the order only if there is a limit."""
         unknown = [key for key, value in tree.args.items() if value and key not in _UNDERSTOOD]
         if unknown:
             raise NotCompilable(f"{unknown[0].strip('_').upper()} is not understood", tree)
@@ -301,7 +303,7 @@ def _generates(item: exp.Expr) -> bool:
 
 
 def _plain_name(item: exp.Expr) -> str:
-    """What Spark calls an item without an alias, as far as it is simple."""
+    """Spark's name for an item without an alias, in the simple cases."""
     return (
         item.name if isinstance(item, exp.Column | exp.Dot) else item.sql(dialect="spark").lower()
     )
@@ -318,7 +320,7 @@ def _values_of_nothing(
 
 
 def _is_one_row(node: Node) -> bool:
-    """Whether a limit leaves one row at most."""
+    """Whether a limit leaves at most one row."""
     while isinstance(node, Projection):
         node = node.child
     return isinstance(node, TopK) and node.limit <= 1

@@ -1,8 +1,8 @@
 """Where are window functions computed, and which rows does QUALIFY keep?
 
-After the groups and before the SELECT list: every window function in the list, in QUALIFY or in
-ORDER BY gets a column of its own, one `Window` for all that share a partition, and is then that
-column.
+Window functions are computed after the groups and before the SELECT list. Every window function in
+the list, in QUALIFY or in ORDER BY gets a column of its own, and the column replaces the function.
+Functions with the same partition share one `Window`.
 """
 
 from collections.abc import Sequence
@@ -16,13 +16,13 @@ from springhouse.views.sql.expressions import Expression, Named, column, conjunc
 
 
 def bind_qualify(block: SelectBlock, tree: exp.Select) -> Expression | None:
-    """The condition of QUALIFY: a name in it is a column, or else an alias."""
+    """The condition of QUALIFY; a name in it means a column, or else an alias."""
     qualify = tree.args.get("qualify")
     return block.bind(qualify.this) if qualify is not None else None
 
 
 def qualified(block: SelectBlock, asked: SelectClauses) -> SelectClauses:
-    """Keep the rows that meet QUALIFY; what is asked comes back, window functions as columns."""
+    """Keep the rows that meet QUALIFY; the clauses come back with columns for window functions."""
     columns = _as_columns(block, asked.values)
 
     def swap(each: Expression) -> Expression:
@@ -36,14 +36,14 @@ def qualified(block: SelectBlock, asked: SelectClauses) -> SelectClauses:
 
 
 def _as_columns(block: SelectBlock, values: Sequence[Expression]) -> list[tuple[Expression, str]]:
-    """Every window function of the values, with the column that it now is."""
+    """Every window function of the values, with the column that replaces it."""
     columns: list[tuple[Expression, str]] = []
     by_partition: dict[tuple[str, ...], list[Named]] = {}
     for each in (window for value in values for window in value.find_all(exp.Window)):
         if any(each == known for known, _ in columns):
             continue
         if block.correlated:
-            # It is computed for all rows, and they have yet to be told apart by the outer row.
+            # The function would see all rows, because the outer row selects its rows only later.
             raise NotCompilable("a window function in a correlated subquery", each)
         partition = block.as_columns(each.args.get("partition_by") or [])
         spread = each.copy()

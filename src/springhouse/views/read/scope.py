@@ -1,8 +1,8 @@
 """Which column does a name in the query mean?
 
-A scope is what FROM has brought together: relations with an alias each, in order. A name that none
-of them has may be one of the query around it. The answer is always the one name that a column has
-in the whole algebra.
+A scope holds the relations of a FROM clause in order, each with an alias. A name that none of them
+has may belong to the outer query. The answer is always the one name that a column has in the whole
+algebra.
 """
 
 from collections.abc import Sequence
@@ -27,9 +27,9 @@ class Bound:
 
 @dataclass
 class Scope:
-    """The relations of one FROM, and the scope of the query around it.
+    """The relations of one FROM, and the scope of the outer query.
 
-    `merged` are the columns of USING and NATURAL joins, which have a value of their own.
+    `merged` are the columns of USING and NATURAL joins, which have their own value.
     """
 
     relations: list[Bound] = field(default_factory=list)
@@ -39,7 +39,7 @@ class Scope:
     given: dict[str, Expression] = field(default_factory=dict)
 
     def resolve(self, reference: exp.Column) -> Expression:
-        """What a column in the query stands for."""
+        """The meaning of a column name in the query."""
         found = self._find(reference)
         if found is not None:
             return found
@@ -74,12 +74,12 @@ class Scope:
         return column(found[0]) if found else None
 
     def shown(self, unique: str) -> str:
-        """What the query calls a column of its own."""
+        """The query's own name for a column."""
         names = [name for r in self.relations for name, known in r.columns if known == unique]
         return names[0] if names else unique
 
     def star(self, star: exp.Star, table: str = "") -> list[tuple[str, Expression]]:
-        """What `*` or `t.*` stands for, in order."""
+        """The columns that `*` or `t.*` stands for, in order."""
         if star.args.get("replace") or star.args.get("rename"):
             raise NotCompilable("`* REPLACE` is not understood", star)
         left_out = {each.name.lower() for each in star.args.get("except_") or ()}
@@ -89,7 +89,7 @@ class Scope:
         return [(name, value.copy()) for name, value in shown if name.lower() not in left_out]
 
     def _all(self) -> list[tuple[str, Expression]]:
-        """The columns of all relations; one that USING merged comes first, and once."""
+        """The columns of all relations; columns merged by USING come first, and once."""
         merged = [(self._shown(name), value) for name, value in self.merged.items()]
         own = [
             (name, column(unique))
@@ -100,7 +100,7 @@ class Scope:
         return [*merged, *own]
 
     def _all_of(self, table: str) -> list[tuple[str, Expression]]:
-        """The columns of the relations of one name."""
+        """The columns of the relations with one name."""
         return [
             (name, column(unique))
             for relation in self.relations

@@ -9,10 +9,11 @@
     (SELECT max(y) …)               a join with its one row
     (SELECT max(y) … WHERE k = o)   an outer join with one row per k; without a row of that k the
                                     value is what the SELECT list gives for no rows: 0 for a count
-    (SELECT max(y) + o …)           the same, and what reaches out is computed above the join
+    (SELECT max(y) + o …)           the same; an expression with outer columns is computed above
+                                    the join
 
-That is NOT IN exactly: `x NOT IN (y…)` is true iff for no y is `x = y` true or unknown, and `x = y`
-is unknown iff one of the two is NULL.
+The rule for NOT IN is exact: `x NOT IN (y…)` is true iff `x = y` is true or unknown for no y, and
+`x = y` is unknown iff one of the two is NULL.
 """
 
 from collections.abc import Callable, Mapping
@@ -46,10 +47,10 @@ _KEEPS_NULL = (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Neg, exp.Paren, exp.Cast,
 
 @dataclass(frozen=True)
 class Subquery:
-    """A query inside an expression: rows with all columns at hand, and what it selects from them.
+    """A query inside an expression: its rows with all their columns, and the values it selects.
 
-    `correlated` are its conditions on columns of the query around it. `empty` is what it selects
-    where they leave no row of its node, if it has a row there all the same.
+    `correlated` are its conditions on columns of the outer query. `empty` are the values that it
+    selects if these conditions leave no row of its node and the query still has a row.
     """
 
     node: Node
@@ -64,7 +65,7 @@ class Subquery:
 class Held:
     """A subquery that waits under a placeholder: `exists`, `in` or `scalar`.
 
-    `fresh` gives a column name that nobody has. `value` is what it became when it was joined.
+    `fresh` gives an unused column name. `value` is the value after the subquery was joined.
     """
 
     kind: str
@@ -77,7 +78,7 @@ class Held:
 def apply_condition(
     node: Node, condition: Expression, held: dict[str, Held], correlated: list[Expression]
 ) -> Node:
-    """The rows that meet a condition in which subqueries may stand."""
+    """The rows that meet a condition, which may contain subqueries."""
     inside = [held[name] for name in free_columns(condition) if name in held]
     if inside and all(each.kind != "scalar" for each in inside):
         return _semi_join(node, condition, held)
@@ -97,7 +98,7 @@ def attached(
     for name in dict.fromkeys(c.name for c in value.find_all(exp.Column) if c.name in held):
         found = held[name]
         result = found.value
-        # An alias may say it twice: joined again, its columns would be there twice.
+        # An alias may repeat a subquery. A second join would duplicate its columns.
         if result is None or not free_columns(result) <= set(node.columns):
             if found.kind == "scalar":
                 places = [c for c in value.find_all(exp.Column) if c.name == name]
@@ -111,7 +112,7 @@ def attached(
 
 
 def _semi_join(node: Node, condition: Expression, held: Mapping[str, Held]) -> Node:
-    """The rows that find partners as the condition wants."""
+    """The rows whose partners satisfy the condition."""
     if free_columns(condition) - held.keys() - set(node.columns):
         raise NotCompilable("a subquery that reaches out over two levels", condition)
     partners: list[Partner] = []
@@ -131,19 +132,19 @@ def _semi_join(node: Node, condition: Expression, held: Mapping[str, Held]) -> N
 
 
 def _exists(held: Held, mark: str) -> Partner:
-    """The rows of the subquery, any of which will do."""
+    """The rows of the subquery; any of them is a partner."""
     if held.query.empty is not None:
         raise NotCompilable("EXISTS over an aggregate, which always has a row", held.at)
     return Partner(held.query.node, held.query.correlated, mark)
 
 
 def _is_in(held: Held, test: Expression, others: Mapping[str, Held], mark: str) -> Partner:
-    """The rows of the subquery, and what makes one of them equal to what is tested."""
+    """The rows of the subquery, and the condition that one of them equals the tested value."""
     query = held.query
     negated = _is_negated(test)
     if negated is None or free_columns(test.this) & others.keys():
         raise NotCompilable("IN (SELECT …) inside an expression", held.at)
-    # NULL is equal to nothing, so that no row is as good as a row of it; but not for NOT IN.
+    # NULL equals nothing, so for IN a row of NULLs is the same as no row. For NOT IN it is not.
     nulls_only = all(isinstance(each.unnest(), exp.Null) for each in query.empty or ())
     if query.empty is not None and (negated or not nulls_only):
         raise NotCompilable("IN over an aggregate, which always has a row", held.at)
@@ -160,9 +161,9 @@ def _is_in(held: Held, test: Expression, others: Mapping[str, Held], mark: str) 
 
 
 def _is_negated(test: Expression) -> bool | None:
-    """Whether a test stands behind a NOT; None if something else than AND and OR is around it.
+    """Whether a test stands behind a NOT; None if it stands inside anything else but AND and OR.
 
-    IN may be unknown, which counts as false only as long as nothing else negates it.
+    IN may be unknown. Unknown counts as false only if no further operator negates it.
     """
     around: list[Expression] = []
     each = test
@@ -186,7 +187,7 @@ def _equalities(held: Held, tested: Expression) -> list[Expression]:
 
 
 def _marked(node: Node, held: Held) -> tuple[Node, Expression]:
-    """The rows in two halves, with and without a partner, and a column that says which."""
+    """The rows in two halves, with and without a partner, and a column that names the half."""
     if held.kind == "in":
         raise NotCompilable("IN (SELECT …) inside an expression", held.at)
     _validate_reachable(node, held)
@@ -229,7 +230,7 @@ def _scalar(node: Node, held: Held, *, inner: bool) -> tuple[Node, Expression]:
 
 
 def _is_null(value: Expression) -> bool:
-    """Whether it is plain that a value is NULL: so is `0.2 * NULL`."""
+    """Whether a value is certainly NULL, such as `0.2 * NULL`."""
     value = value.unnest()
     inside = value.iter_expressions() if isinstance(value, _KEEPS_NULL) else ()
     return isinstance(value, exp.Null) or any(map(_is_null, inside))

@@ -1,10 +1,10 @@
-"""Does every operator speak only of what it has?
+"""Does every operator mention only columns that it has?
 
-The binder should refuse what the algebra can't hold where it meets it, because there it knows the
-construct. This is the net below it: a tree that passes can be written as SQL, so that a column of a
-query around, or the placeholder of a subquery, never gets there. It holds of every node that
+The reader should refuse a construct that the algebra can't express where it meets the construct.
+This check is the safety net: a tree that passes can be written as SQL, without a column of an outer
+query or the placeholder of a subquery in it. For every node,
 
-    a column that it mentions is one of the rows that it reads
+    a column that it mentions is a column of the rows that it reads
     no two of its columns have one name
     aggregates, window functions and generators stand only in the operator that computes them
     operators over several inputs of one shape have inputs of one shape
@@ -48,7 +48,7 @@ def validate_well_formed(root: Node) -> None:
 
 
 def _mentioned(node: Node) -> Iterator[tuple[str, Sequence[str], Sequence[Expression]]]:
-    """What a node says: in which clause, of which columns, which expressions."""
+    """The clauses of a node: name, columns that it may mention, expressions."""
     read = [name for child in children(node) for name in child.columns]
     match node:
         case Filter():

@@ -1,7 +1,7 @@
-"""What can be said of the rows of a query?
+"""How are conditions and values of a query expressed?
 
 Expressions are sqlglot's, with plain unqualified columns: every column has one name in the whole
-query, so a name is enough. They are shared and never changed; whoever needs another one copies.
+query, so a name is enough. Expressions are shared and never changed; copy one before changing it.
 """
 
 from collections.abc import Iterable, Mapping
@@ -11,11 +11,11 @@ from sqlglot import exp
 
 Expression = exp.Expr
 Named = tuple[str, Expression]
-"""A column that is computed: its name, and from what."""
+"""A computed column: its name and its expression."""
 
 
 def column(name: str, relation: str = "") -> exp.Column:
-    """A column by name, quoted so that any name is safe; of one `relation` if that is named."""
+    """A column by name, quoted so that any name is safe; with a `relation`, a column of it."""
     if relation:
         return exp.Column(this=identifier(name), table=identifier(relation))
     return exp.Column(this=identifier(name))
@@ -31,7 +31,7 @@ def _is_plain(name: str) -> bool:
     return name.isascii() and name.isidentifier() and name.upper() not in _RESERVED
 
 
-# Words that Spark or DuckDB would not take for a name. A name that is quoted is never wrong.
+# Words that Spark or DuckDB does not accept as a name. To quote a name is always correct.
 _RESERVED = frozenset(
     "ALL AND ANTI ANY AS ASC AT BETWEEN BOTH BY CASE CAST CHECK COLLATE COLUMN CONSTRAINT CREATE "  # noqa: SIM905
     "CROSS CURRENT_DATE CURRENT_TIME CURRENT_TIMESTAMP DEFAULT DESC DISTINCT DO ELSE END EXCEPT "
@@ -60,7 +60,7 @@ def replaced(expression: Expression, by: Mapping[str, Expression]) -> Expression
 
 
 def _guarded(new: Expression, old: Expression) -> Expression:
-    """What is put in the place of a column must not fall apart there: `a + b` inside `x * …`."""
+    """The replacement of a column, in brackets where it needs them: `a + b` inside `x * …`."""
     whole = exp.Column | exp.Literal | exp.Func | exp.Paren | exp.Null | exp.Boolean | exp.Cast
     if old.parent is None or isinstance(new, whole):
         return new
@@ -70,7 +70,7 @@ def _guarded(new: Expression, old: Expression) -> Expression:
 def conjuncts(expression: Expression) -> tuple[Expression, ...]:
     """The conditions that AND joins, each on its own.
 
-    What every branch of an OR has in common is one of them too: `(a AND b) OR (a AND c)` is
+    A condition in every branch of an OR is one of them too: `(a AND b) OR (a AND c)` is
     `a AND (b OR c)`, and `a` may be the equality that makes a join cheap.
     """
     expression = _without_not(expression.unnest())
@@ -88,7 +88,7 @@ def conjuncts(expression: Expression) -> tuple[Expression, ...]:
 
 
 def _without_not(condition: Expression) -> Expression:
-    """NOT moved inwards past AND and OR, which is right for unknown values too."""
+    """The condition with NOT moved inside AND and OR; this is correct for unknown values too."""
     if not isinstance(condition, exp.Not):
         return condition
     inner = condition.this.unnest()
@@ -113,5 +113,5 @@ def every_of(conditions: Iterable[Expression]) -> Expression:
 
 
 def any_of(conditions: Iterable[Expression]) -> Expression:
-    """One of them at least, as one condition."""
+    """At least one of them, as one condition."""
     return exp.or_(*(each.copy() for each in conditions))

@@ -1,8 +1,8 @@
 """How is a piece of SQL built?
 
 Statements are sqlglot trees. These functions build the pieces that many rules need, so that a rule
-reads almost like the SQL that it stands for. They do not copy: statements share their pieces, and
-nobody changes a piece. Whoever writes the text of a tree copies it first.
+reads almost like the SQL that it stands for. The functions do not copy: statements share their
+pieces, and no code changes a piece. Code that writes the text of a tree copies the tree first.
 """
 
 from collections.abc import Iterable, Sequence
@@ -16,7 +16,7 @@ from springhouse.views.sql.expressions import Expression, identifier
 
 @dataclass(frozen=True)
 class FromClause:
-    """What stands in FROM: a table or a subquery, and what is joined to it.
+    """The content of FROM: a table or a subquery, and the relations joined to it.
 
     >>> orders, items = (table(name) for name in ("orders", "items"))
     >>> on = exp.EQ(this=exp.column("id"), expression=exp.column("order_id"))
@@ -29,7 +29,7 @@ class FromClause:
     laterals: tuple[exp.Lateral, ...] = ()
 
     def join(self, other: Expression, on: Expression | None, side: str = "") -> "FromClause":
-        """The same with one more relation; without a condition, all combinations of rows."""
+        """The same with one more relation; without a condition, a cross join."""
         kind = exp.Join(this=other, on=on) if on is not None else exp.Join(this=other, kind="CROSS")
         if side:
             kind.set("side", side)
@@ -51,7 +51,7 @@ def select(
     where: Sequence[Expression] = (),
     group: Sequence[Expression] = (),
 ) -> exp.Select:
-    """A SELECT. Without items it gives a column that nobody reads."""
+    """A SELECT. Without items, it has one column that no query reads."""
     parts: dict[str, object] = {"expressions": list(items) or [named(number(1), "one")]}
     if source is not None:
         parts["from_"] = exp.From(this=source.relation)
@@ -112,14 +112,14 @@ def _data_type(kind: str) -> Expression:
 
 
 def coalesce(value: Expression, instead: Expression) -> Expression:
-    """A value, or another one where it is NULL."""
+    """A value, or `instead` where the value is NULL."""
     return exp.Coalesce(this=value, expressions=[instead])
 
 
 def when(
     condition: Expression, value: Expression, otherwise: Expression | None = None
 ) -> Expression:
-    """A value where a condition is true; elsewhere another one, or NULL."""
+    """A value where a condition is true; elsewhere `otherwise`, or NULL."""
     return exp.Case(ifs=[exp.If(this=condition, true=value)], default=otherwise)
 
 
@@ -170,13 +170,13 @@ def any_of_them(conditions: Iterable[Expression]) -> Expression:
 
 
 def operand(value: Expression) -> Expression:
-    """A value as it can stand beside an operator."""
+    """A value in the form that can stand beside an operator, in brackets if needed."""
     whole = isinstance(value, exp.Column | exp.Literal | exp.Paren)
     return value if whole else exp.Paren(this=value)
 
 
 def copies_of(count: Expression) -> Expression:
-    """A generator that makes as many rows of a row as `count` says."""
+    """A generator that repeats a row `count` times."""
     numbers = exp.GenerateSeries(start=number(1), end=cast(count, "int"))
     return exp.Explode(this=numbers)
 

@@ -1,7 +1,7 @@
 """How is the tree of a statement written as text?
 
-Text is for the two who can't read trees: people, and Spark. For Spark it is a *template*: a Python
-format string with one field per relation, since where a relation lies is known only when the
+People and Spark can't read trees, so they get text. Spark's text is a *template*: a Python format
+string with one field per relation, because the location of a relation is known only when the
 statement runs.
 
     SELECT id FROM {orders_change} AS orders_change
@@ -51,8 +51,8 @@ def template(query: Expression, relations: Collection[str]) -> str:
 class _StatementGenerator(SparkGenerator):
     """Writes a tree as it is.
 
-    Spark's own generator first looks into each SELECT for what other dialects have and Spark does
-    not. That looks through all of a tree once for each SELECT, and our trees have nothing of it.
+    The Spark generator of sqlglot first searches each SELECT for constructs of other dialects that
+    Spark lacks. This walks the whole tree once per SELECT, and our trees have no such constructs.
     """
 
     TRANSFORMS: ClassVar = {
@@ -61,7 +61,7 @@ class _StatementGenerator(SparkGenerator):
 
 
 def braced(text: str) -> str:
-    """Text as it has to be written in a format string.
+    """Text, escaped for a format string.
 
     >>> braced("a{b}").format()
     'a{b}'
@@ -72,8 +72,8 @@ def braced(text: str) -> str:
 def in_one_place(query: Expression) -> Expression:
     """The query with all rows of each union brought into one partition.
 
-    That is for relations that lie in one partition each. Spark shuffles nothing that does; but it
-    has to be told of unions, which have one partition for each of their sides.
+    Use it if each relation lies in one partition. Spark does not shuffle such a relation. But a
+    union has one partition per side, so the query has to bring these together.
     """
     tree = query.copy()
     for union in list(tree.find_all(exp.Union)):

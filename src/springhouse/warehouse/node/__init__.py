@@ -2,6 +2,6 @@
 
 cluster_settings    the cluster that a node belongs to, as configured
 cluster_member      a warehouse beside the agent that votes and takes units
-permits             which refreshes the cluster lets this node run
-unit_survey         which units there are for the nodes to share
+permits             the refreshes that this node may run
+unit_survey         the units that the nodes can share
 """

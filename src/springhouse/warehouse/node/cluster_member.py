@@ -1,13 +1,12 @@
 """How is a warehouse one node of a cluster?
 
 The warehouse runs as it would alone, with permits that the cluster gives and takes. A second thread
-reports to the cluster which units there are, how busy this node is, and whether it can work. The
-node can't work before its Spark has started, nor after it was asked to leave. Then the leader gives
-its units to other nodes as they become free, and nobody waits for a time-out.
+reports to the cluster: which units exist, how busy this node is, and whether it can work. The node
+can't work before its Spark has started, nor after `stop`. Then the leader gives its
+units to other nodes as they become free, and no node waits for a time-out.
 
-The node votes much sooner. This module imports neither Arrow nor Spark nor a SQL parser, so a node
-that restarts answers within a second. A leader that hears that the node can't work yet gives its
-units to others, without a time-out.
+The node votes much sooner than it can work. This module imports neither Arrow nor Spark nor a SQL
+parser, so a node that restarts answers within a second.
 """
 
 import logging
@@ -35,14 +34,14 @@ LOG = logging.getLogger("springhouse.cluster")
 _PULSE_SECONDS = 0.5
 _SURVEY_SECONDS = 10.0
 _SPARK_PAUSES = (5.0, 60.0)
-"""The first and the longest pause before a Spark that did not start is tried again, in seconds."""
+"""The first and the longest pause between two attempts to start Spark, in seconds."""
 
 _LEAVING_TIMEOUTS = 3
-"""A node that leaves waits for so many keep-alive times until others have taken its units."""
+"""A node that leaves waits for others to take its units, for so many keep-alive times at most."""
 
 
 class ClusterMember:
-    """A warehouse, and the agent that gives it permits while `joined` is entered."""
+    """A warehouse, and the agent that gives it permits inside `joined`."""
 
     def __init__(self, members: Members, joining: Joining) -> None:
         self.permits = Permits(everything=False)
@@ -58,7 +57,7 @@ class ClusterMember:
 
     @contextmanager
     def joined(self) -> Iterator[None]:
-        """Be a node that votes; there need be no warehouse yet, but a quorum needs the vote."""
+        """Be a node that votes: a quorum may need its vote before it has a warehouse."""
         self._measure()
         self.agent.start()
         try:
@@ -101,7 +100,7 @@ class ClusterMember:
         self._leaving.set()
 
     def _warm_up(self, warehouse: "Warehouse") -> None:
-        """Have Spark compute something, so that the first refresh does not wait for it."""
+        """Let Spark compute something, so that the first refresh does not wait for its start."""
         pause, longest = _SPARK_PAUSES
         while not self._over.is_set():
             try:
@@ -117,7 +116,8 @@ class ClusterMember:
                     self._over.wait(pause)
                     pause = min(2 * pause, longest)
                     continue
-                # No other node could work: the first refresh meets the error and reports it.
+                # No other node can work. So this node takes units, and its first refresh reports
+                # the error.
                 LOG.warning("Spark does not start: %s", error_text(error))
             self._ready.set()
             self._measure()  # At once, because other nodes wait until this one can work.

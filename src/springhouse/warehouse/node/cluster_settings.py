@@ -1,4 +1,4 @@
-"""Which cluster does a node belong to, by its project's configuration and its command line?
+"""Which cluster does a node belong to, by its configuration and its command line?
 
 The settings are those under `springhouse.cluster.` in `project.settings`.
 """
@@ -35,7 +35,7 @@ _FILES = (CLUSTER_CERTIFICATE, CLUSTER_KEY, CLUSTER_AUTHORITY)
 
 @dataclass(frozen=True)
 class Joining:
-    """The cluster that a project's configuration describes; relative paths start at the project."""
+    """The cluster that a configuration describes; relative paths start at the project."""
 
     project: str
     folder: Path
@@ -53,7 +53,7 @@ class Joining:
 
     @property
     def credentials(self) -> Credentials | None:
-        """The certificate, key and authority of this node; None if TLS is off."""
+        """The certificate, key and authority of this node; None without TLS."""
         if CLUSTER_TLS.find(self.configuration) == "off":
             return None
         files = [setting.find(self.configuration) for setting in _FILES]
@@ -68,7 +68,7 @@ class Joining:
 
     @property
     def timing(self) -> Timing:
-        """The time-outs, the same on every node."""
+        """The time-outs, which are the same on every node."""
         return Timing(
             Seconds(HEARTBEAT_SECONDS.read(self.configuration)),
             Seconds(ELECTION_SECONDS.read(self.configuration)),
@@ -76,7 +76,7 @@ class Joining:
         )
 
     def members(self, name: str, listen: str | None, peers: str | None) -> Members:
-        """One node among all; an address that is not given is the configured one."""
+        """One node among all; an address that is not given comes from the configuration."""
         nodes = self.nodes
         own = listen or nodes.get(name)
         if own is None:

@@ -1,17 +1,17 @@
 """Which refreshes may this warehouse run?
 
-A warehouse alone may run all of them. A node of a cluster needs permits: the cluster gives it units
-and takes them back, with the messages of `cluster.messages`, and the node reports each release. A
-unit is a view, a base table, or one partition of the sources of a base table (`clicks/3`), where
-the table ingests partitions independently of each other.
+A single warehouse may run all of them. A node of a cluster needs permits: the cluster gives it
+units and takes them back, with the messages of `cluster.messages`, and the node reports each
+release. A unit is a view, a base table, or one partition of the sources of a base table
+(`clicks/3`), if the table ingests partitions independently of each other.
 
     a refresh starts only if this node owns a unit of its table
     it commits only while its permit is valid and the node knows of a quorum
     a unit is reported as released when no running refresh can commit into it any more
 
-So `let_go` waits for the running refresh, unless it is `at_once`: then the permit is revoked on the
-spot. A commit that slips through, between the check of the permit and the write, is refused by the
-Delta transaction, as any second writer is.
+So `let_go` waits for the running refresh, unless it is `at_once`: then it revokes the permit
+immediately. A commit may slip through between the check of the permit and the write. Then the Delta
+transaction refuses it, as it refuses any second writer.
 """
 
 import threading
@@ -38,7 +38,7 @@ def table_of(unit: str) -> str:
 
 @dataclass
 class Permit:
-    """The right of a refresh to commit; it may be revoked while the refresh runs."""
+    """The right of a refresh to commit; the node may lose it while the refresh runs."""
 
     table: str
     may_process: Callable[[], bool]
@@ -55,14 +55,14 @@ class Permit:
 
 @dataclass
 class _UnitWork:
-    """The running refreshes of one table, and the units that are released when these end."""
+    """The running refreshes of one table, and the units to release when they end."""
 
     permits: list[Permit] = field(default_factory=list)
     leaving: list[str] = field(default_factory=list)
 
 
 class Permits:
-    """The units that a warehouse owns, and its permits. Safe to use from several threads."""
+    """The units and permits of a warehouse. Safe to use from several threads."""
 
     def __init__(self, *, everything: bool = True) -> None:
         self._everything = everything
@@ -79,7 +79,7 @@ class Permits:
         self.backlog_seconds = 0.0
 
     def report_to(self, tell: Callable[[Event], None], may_process: Callable[[], bool]) -> None:
-        """Set the receiver of reports, and the check whether this node may process."""
+        """Set the function that receives reports, and the check whether this node may process."""
         self._tell, self._may_process = tell, may_process
 
     # --- For the cluster -------------------------------------------------------------------------
@@ -93,7 +93,7 @@ class Permits:
             self._count()
 
     def let_go(self, units: tuple[str, ...], *, at_once: bool) -> None:
-        """Start nothing more in these units; release them when nothing can commit to them."""
+        """Start no more refreshes in these units; release them when none can commit to them."""
         released = []
         with self._lock:
             self._units.difference_update(units)
@@ -132,8 +132,8 @@ class Permits:
     def owns_partition(self, table: str, partition: str) -> bool:
         """Whether this node ingests one partition of a table's sources.
 
-        The first commit of a table writes down what its sources have to remember, so it has one
-        author: who owns the first partition takes in all of them, and the others wait for it.
+        The first commit of a table stores the facts that its sources have to remember, so it needs
+        one author: the owner of the first partition ingests all of them, and the others wait.
         """
         if self._everything or table in self._units:
             return True
@@ -145,7 +145,7 @@ class Permits:
     def delivers(self, table: str) -> bool:
         """Whether this node delivers the changes of a table to its sinks; exactly one node does.
 
-        Of a table whose partitions have several owners it is the owner of the first one.
+        If the partitions of a table have several owners, this is the owner of the first one.
         """
         if self._everything:
             return True
@@ -159,7 +159,7 @@ class Permits:
             self._first, self._begun = first, set(begun)
 
     def newly_taken(self) -> set[str]:
-        """The tables that this node became an owner of since the last call."""
+        """The tables that this node has come to own since the last call."""
         with self._lock:
             fresh, self._fresh = self._fresh, set()
         return fresh
@@ -173,7 +173,7 @@ class Permits:
         return permit
 
     def ended(self, table: str) -> None:
-        """Release what waits for the end of the refresh of a table."""
+        """Release the units that waited for the end of a table's refresh."""
         with self._lock:
             work = self._work.pop(table, None)
         if work is not None and work.leaving:

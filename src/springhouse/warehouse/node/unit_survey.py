@@ -1,6 +1,6 @@
 """Which units can the nodes of a cluster share?
 
-Every view is a unit. A base table is a unit, too, unless rows are only appended to it, from
+Every view is a unit. A base table is a unit, too, unless its flows only append rows, from
 partitions that are independent of each other. Then each partition is a unit, and several nodes
 ingest one table side by side. Their commits do not conflict, because each partition has
 transactions of its own.
@@ -45,14 +45,14 @@ class Survey:
         return units
 
     def note_beginnings(self) -> None:
-        """Note the tables that have a first commit; then their partitions can be shared."""
+        """Note the tables with a first commit, because nodes can share their partitions."""
         several = {table: found for table, found in self._partitions.items() if len(found) > 1}
         for table in several.keys() - self._begun:
             self._note_beginning(table)
         self._permits.surveyed({table: found[0] for table, found in several.items()}, self._begun)
 
     def _is_divisible(self, table: str) -> bool:
-        """Whether partitions are independent: rows are only appended, and come from outside."""
+        """Whether partitions are independent: flows only append rows, which come from outside."""
         project = self._watch.project
         flows = project.flows_into(table)
         return bool(flows) and all(
@@ -72,7 +72,7 @@ class Survey:
         return tuple(sorted(found, key=lambda name: (len(name), name)))
 
     def _note_beginning(self, table: str) -> None:
-        """The first commit fixes what the sources remember, so open them again after it."""
+        """Open the sources again after the first commit, which fixes what they remember."""
         commits = self._watch.lake.log(table).commits()
         if any(commit.note is not None and commit.note.flows for commit in commits):
             self._watch.forget(table)

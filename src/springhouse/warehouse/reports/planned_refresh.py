@@ -87,7 +87,7 @@ def _bounds(watch: Watch, plan: RefreshPlan) -> tuple[PathwayBound, ...]:
         return ()
     bounds: dict[str, Seconds] = {}
     for pathway in sorted(plan.asked):
-        # Data that may wait equally long is named once, by the input that it comes through.
+        # Pathways through one input that have the same bound are named once, by the input.
         bound, through = watch.planning.waits.bound(view.name, pathway), pathway.rpartition(">")[2]
         bounds[through if bounds.get(through, bound) == bound else pathway] = bound
     return tuple(PathwayBound(pathway, bound) for pathway, bound in bounds.items())

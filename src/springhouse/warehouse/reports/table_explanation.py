@@ -176,7 +176,7 @@ def explain_table(watch: Watch, name: str) -> TableExplanation | ViewExplanation
 
 
 def _common(watch: Watch, declared: Table | View) -> dict[str, Any]:
-    """The fields that tables and views have in common."""
+    """The fields that tables and views share."""
     promise = declared.promise
     return {
         "name": declared.name,
@@ -252,7 +252,7 @@ def _explain_view(watch: Watch, view: View) -> ViewExplanation:
 
 
 def _hidden_tables(watch: Watch, view: View, state: ViewState) -> tuple[StoredTable, ...] | None:
-    """The hidden tables as they are stored; None if no state of today's definition is stored."""
+    """The stored hidden tables; None if no state of the current definition is stored."""
     newest = watch.lake.log(view.name).newest()
     note = newest.note if newest is not None else None
     if note is None or not note.stateful or note.definition != fingerprint(watch.project, view):

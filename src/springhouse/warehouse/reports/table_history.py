@@ -1,4 +1,4 @@
-"""What was committed to a table, when, and why?"""
+"""Which commits does a table have, when were they made, and why?"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -60,7 +60,7 @@ def table_history(watch: Watch, name: str, limit: int | None = None) -> list[Com
 
 
 def commit_record(commit: Commit) -> CommitRecord:
-    """The record of one commit."""
+    """A commit as a record."""
     note = commit.note
     if note is None:
         kind = commit.operation.lower() or "unknown"
@@ -88,12 +88,12 @@ def commit_record(commit: Commit) -> CommitRecord:
 
 
 def last_refresh(commits: Sequence[Commit]) -> Commit | None:
-    """The newest commit that is a refresh of ours."""
+    """The newest commit that is a refresh by Springhouse."""
     return next((c for c in reversed(commits) if c.note and c.note.kind in _REFRESHES), None)
 
 
 def _activity(did: Mapping[str, Any]) -> ActivityRecord:
-    # An earlier release may not have written all of these.
+    # Commits of an earlier release may lack some of these.
     counts = (did.get(key, 0) for key in ("rows_in", "rows_out", "seconds", "most_waiting"))
     return ActivityRecord(*counts)
 

@@ -1,4 +1,4 @@
-"""How fresh is every table and view, against its promise?"""
+"""How fresh is every table and view, compared with its promise?"""
 
 import logging
 from collections.abc import Mapping
@@ -71,7 +71,7 @@ class TableStatus(Result):
 def table_statuses(
     watch: Watch, failures: Mapping[str, Failure], now: Instant
 ) -> list[TableStatus]:
-    """Every table and view, each after its inputs, without what a scheduler knows."""
+    """The status of every table and view, each after its inputs, without the scheduler's facts."""
     wanted = {plan.table for plan in watch.plans(now)}
     return [_table_status(watch, name, name in wanted, failures, now) for name in watch.graph.order]
 
@@ -83,7 +83,7 @@ def scheduled_statuses(
     kept: Mapping[str, FreshnessRecord],
     now: Instant,
 ) -> list[TableStatus]:
-    """Every table and view, each after its inputs, with what the scheduler knows."""
+    """The status of every table and view, each after its inputs, with the scheduler's facts."""
     waiting = {
         planned.table: (place, job)
         for place, (planned, job) in enumerate(schedule.order(now), start=1)
@@ -116,8 +116,8 @@ def scheduled_statuses(
 def _kept_in_log(watch: Watch, status: TableStatus, now: Instant) -> float | None:
     """The share of time for which a view kept its promise, from the logs.
 
-    The view has to reflect every version of a base table within the promise. No log says what waits
-    in a source, so this says nothing about base tables.
+    The view has to reflect every version of a base table within the promise. No log says which data
+    waits in a source, so there is no such share for base tables.
     """
     if status.promise_seconds is None or status.kind != "view":
         return None
@@ -135,7 +135,7 @@ def _kept_in_log(watch: Watch, status: TableStatus, now: Instant) -> float | Non
 def _broken_by(
     watch: Watch, channel: str, refreshes: list[Commit], allowed: float, now: Instant
 ) -> list[tuple[float, float]]:
-    """The spans in which versions of one base table waited for longer than allowed."""
+    """The time spans in which versions of one base table waited for longer than allowed."""
     broken: list[tuple[float, float]] = []
     arrivals = iter(watch.lake.log(source_of(channel)).snapshots())
     arrived = next(arrivals, None)
@@ -207,7 +207,7 @@ def _rows_of(watch: Watch, key: str) -> int:
 
 
 def _freshness(watch: Watch, name: str) -> Instant | None:
-    """The freshness of a table, or of the least fresh version that a view reflects."""
+    """The freshness of a table; for a view, that of the least fresh version that it reflects."""
     newest = watch.lake.log(name).newest()
     if newest is None:
         return None

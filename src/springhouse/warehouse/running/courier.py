@@ -1,8 +1,8 @@
 """How do the changes of tables and views get to their sinks?
 
-A courier delivers them in a thread of its own, beside the tracks: a sink that is slow or down
-delays no refresh. The courier looks at the Delta logs and writes to every sink the changes that it
-lacks. A delivery that failed is tried again after a pause that doubles. `lake/sinks/delivery.py`
+A courier delivers them in a thread of its own, beside the tracks, so a sink that is slow or down
+delays no refresh. The courier looks at the Delta logs and writes to every sink the changes that the
+sink lacks. After a failure it tries again, with a pause that doubles. `lake/sinks/delivery.py`
 explains why a delivery is safe.
 """
 
@@ -24,7 +24,7 @@ _TICK = 0.25
 
 
 class Courier:
-    """Delivers for one warehouse; `owns` says which tables this node delivers."""
+    """Delivers changes for one warehouse; `owns` says which tables this node delivers."""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class Courier:
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """Deliver while the block runs, and deliver the rest at its end."""
+        """Deliver changes while the block runs, and the remaining changes at its end."""
         if not self._sinks:
             yield
             return
@@ -75,7 +75,7 @@ class Courier:
             self.round()
 
     def round(self, *, hurry: bool = False) -> None:
-        """Deliver what every sink lacks; `hurry` ignores the pauses after failures."""
+        """Deliver the changes that each sink lacks; `hurry` ignores the pauses after failures."""
         for table, sink in self._sinks:
             key = f"{table} > {sink.name}"
             failure = self.failures.get(key)
@@ -88,7 +88,7 @@ class Courier:
                 self._catch_up(table, sink)
                 self.failures.pop(key, None)
             except CommitConflict:
-                continue  # Another node delivers the same; the next round looks again.
+                continue  # Another node delivers the same changes; the next round looks again.
             except Exception as error:  # noqa: BLE001  a sink may be anybody's code
                 self._close(table, sink)
                 self.failures[key] = add_failure(
@@ -114,7 +114,7 @@ class Courier:
         self._seen[key] = own, newest.made
 
     def _close(self, table: str, sink: SinkCall) -> None:
-        """Close a sink; the next delivery opens it again, here or on another node."""
+        """Close a sink; the next delivery opens it again, on this node or another."""
         self._seen.pop((table, sink.name), None)
         opened = self._opened.pop((table, sink.name), None)
         if opened is not None:

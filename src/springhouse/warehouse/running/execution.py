@@ -1,9 +1,9 @@
-"""How is the refresh of one table carried out, once it is its turn?
+"""How does one table's refresh run, from its plan to its commits?
 
-A base table reads the new records of its flows, flow by flow, and each flow has a commit of its
-own. A view is computed from chosen versions of its inputs. Afterwards a table that has become many
-small files is compacted. Base tables that read one source share a pass over it, and views that read
-the same change share a scan.
+A base table reads the new records flow by flow, and each flow has its own commit. A view is
+computed from chosen versions of its inputs. After the refresh, a table with too many small files is
+compacted. Base tables that read one source share a pass over it, and views that read the same
+change share a scan.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -37,11 +37,11 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _COMPACT_EVERY = 16
-"""The files of a table are checked once in so many commits."""
+"""The number of commits between two checks of a table's files."""
 
 
 class FlowsFailed(Exception):
-    """Some flows into a table failed, by name; `done` are the commits of the others."""
+    """Some flows into a table failed (`errors`, by name); `done` are the commits of the others."""
 
     def __init__(self, table: str, done: Sequence[Done], errors: Mapping[str, Exception]) -> None:
         super().__init__(f'flows into "{table}" failed: {", ".join(errors)}')
@@ -50,7 +50,7 @@ class FlowsFailed(Exception):
 
 
 def flow_key(table: str, flow: str) -> str:
-    """The key of one of several flows into a table, in the failures of a warehouse."""
+    """The name of one flow into a table among the failures of a warehouse."""
     return f"{table} < {flow}"
 
 
@@ -79,7 +79,7 @@ def perform(
 
 @dataclass(frozen=True)
 class Permitted:
-    """A plan that may be carried out, and the permit that each of its commits requires."""
+    """A plan to carry out, and the permit that each of its commits requires."""
 
     plan: RefreshPlan
     permit: CommitPermit = field(default_factory=CommitPermit)
@@ -93,9 +93,9 @@ def perform_together(
     until: Mapping[str, int] | None = None,
     most_files: int = 32,
 ) -> Iterator[tuple[str, list[Done] | Exception]]:
-    """Carry out a plan, and with it others that read the same; yields the outcome of each table.
+    """Carry out a plan, together with others that read the same; yields the outcome of each table.
 
-    Tables that turn out to have other offsets are refreshed afterwards, each by itself.
+    If the offsets of a table turn out to differ, it is refreshed afterwards, by itself.
     """
     with watch.lake.leases.hold() as lease:
         left = {each.plan.table: _leased(each, lease) for each in (lead, *along)}
@@ -110,10 +110,10 @@ def perform_together(
 def perform_in_order(
     watch: Watch, steps: Sequence[Permitted], *, most_files: int = 32
 ) -> Iterator[tuple[str, list[Done] | Exception]]:
-    """Carry out plans in order, those upstream first; yields the outcome of each table.
+    """Carry out plans in order, upstream plans first; yields the outcome of each table.
 
-    Each plan reads what the plans before it wrote. If one fails, or is no longer wanted, the later
-    ones do nothing, and the loop decides again.
+    Each plan reads what the plans before it wrote. If a plan fails, or is no longer wanted, the
+    later plans do nothing, and the loop decides again.
     """
     with watch.lake.leases.hold() as lease:
         failed = False
@@ -134,7 +134,7 @@ def perform_in_order(
 
 
 def _leased(permitted: Permitted, lease: HeldLease) -> Permitted:
-    """The same plan, with commits that require the lease as well."""
+    """The same plan, whose commits also require the lease."""
     return replace(permitted, permit=replace(permitted.permit, lease=lease))
 
 
@@ -182,7 +182,7 @@ def _one_by_one(
 
 
 def _outcome(work: Callable[[], list[Done]]) -> list[Done] | Exception:
-    """The commits of a table, or the error that it failed with: other tables go on."""
+    """The commits of a table or its error; an error does not stop the other tables."""
     try:
         return work()
     except Exception as error:  # noqa: BLE001  whatever it is, the warehouse reports it
@@ -195,7 +195,7 @@ def _tidied(watch: Watch, lake: Lake, done: list[Done], most_files: int) -> list
 
 
 def _tidy(watch: Watch, lake: Lake, name: str, most_files: int) -> None:
-    """Describe the table, and compact it if it has become many small files."""
+    """Store the declared comments and properties, and compact a table of many small files."""
     describe_table(lake, watch.project, name)
     version = lake.log(name).newest()
     if version is not None and version.version % _COMPACT_EVERY == _COMPACT_EVERY - 1:
@@ -261,7 +261,7 @@ def _stream(
 def _refresh_view(
     watch: Watch, lake: Lake, plan: RefreshPlan, anew: RecomputeInstead | None = None
 ) -> list[Done]:
-    """Refresh a view; if a file is lost, repair what can be repaired and try again."""
+    """Refresh a view; if a file is lost, repair the view or its input, and try again."""
     lost = watch.lost(plan.table)
     if anew is None and lost is not None:
         anew = RecomputeInstead(f"rebuilt: {lost.problem}", unreadable=True)
@@ -270,7 +270,7 @@ def _refresh_view(
         try:
             return [_refreshed(watch, lake, plan, anew)]
         except NotDriven:
-            # The facts behind the plan have changed: to take in all changes is always right.
+            # The facts behind the plan have changed. A plan that loads all changes is always right.
             plan = plan.whole()
         except (CommitConflict, NotOwned, NotThereYet):
             raise
@@ -286,7 +286,7 @@ def _refresh_view(
 def _mended(
     watch: Watch, lake: Lake, plan: RefreshPlan, lost: FileLost, error: Exception
 ) -> tuple[RefreshPlan, RecomputeInstead]:
-    """The plan that recomputes a view after a lost file; raises the error if there is none."""
+    """The plan that recomputes a view after a lost file; raises the error if no plan can."""
     project, versions = watch.project, plan.versions
     why, plan = f"rebuilt: {lost.problem}", plan.whole()
     if lost.storage.root == lake.place(plan.table).root:
@@ -297,7 +297,7 @@ def _mended(
     if key is None or newest is None:
         raise lost from error
     if lost.path not in {file.path for file in newest.files}:
-        # The file belongs to an older version, which was vacuumed: the newest version is whole.
+        # Vacuum deleted the file of an older version; the newest version is complete.
         return replace(plan, versions={**versions, key: newest.version}), RecomputeInstead(why)
     if key not in project.views or not watch.permits.owns(key):
         raise lost from error
@@ -317,7 +317,7 @@ def _refreshed(watch: Watch, lake: Lake, plan: RefreshPlan, anew: RecomputeInste
 
 
 def total(done: Sequence[Done]) -> Done | None:
-    """Several commits of one table, summed up."""
+    """The sum of several commits of one table; None without any."""
     if not done:
         return None
     last = done[-1]

@@ -1,6 +1,6 @@
 """How does a warehouse stay fresh?
 
-`Live` turns the loop (`loop.turns`) by the clock, and starts what the loop orders.
+`Live` runs the loop (`loop.turns`) by the clock, and starts the refreshes that the loop orders.
 """
 
 import threading
@@ -62,14 +62,14 @@ class Live(Runner):
         self._warn()
 
     def _take_over(self) -> None:
-        """Take over tables from the node that owned them before."""
+        """Take over tables from the nodes that owned them before."""
         for name in self.watch.permits.newly_taken():
             if name in self.kept:  # The files of this node may lack the table.
                 self.watch.take_over(name)
                 self.schedule.take_over(name)
 
     def _obey(self, order: Order) -> None:
-        """Start the refresh that the loop ordered, of all waiting data or of a part of it."""
+        """Start the ordered refresh, of all waiting data or of a part of it."""
         plan, moment, until = order.plan, order.until, None
         if moment is not None and plan.table in self.watch.project.tables:
             until = self.watch.observing.ends_at(plan.table, moment)

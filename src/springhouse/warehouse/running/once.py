@@ -1,7 +1,7 @@
-"""How is everything brought up to date once?
+"""How does a warehouse bring everything up to date once?
 
 `Once` goes through the graph from the sources to the last view. It reads up to the ends that the
-sources had when it began.
+sources had at its beginning.
 """
 
 import logging
@@ -29,7 +29,7 @@ class Once(Runner):
     """Brings everything up to date once."""
 
     def run(self, stop: threading.Event) -> None:
-        """Go through the graph; a table starts when everything that it reads is done."""
+        """Go through the graph; a table starts when all of its inputs are done."""
         self._warn()
         self.watch.inspect()
         until = self.watch.horizon().ends
@@ -47,7 +47,7 @@ class Once(Runner):
         self.finish()
 
     def _start_ready(self, pending: list[str], tried: set[str], until: Mapping[str, int]) -> None:
-        """Start the tables whose inputs are done, as far as tracks are free."""
+        """Start the tables whose inputs are done, as long as tracks are free."""
         for name in [n for n in pending if self._ready(n, pending)]:
             if name not in pending:
                 continue  # The refresh of another table includes this one.
@@ -62,7 +62,7 @@ class Once(Runner):
 
     def _needs_another(self, ended: Ended, pending: list[str], until: Mapping[str, int]) -> bool:
         """Whether a table needs one more refresh after the one that ended."""
-        # The writer that won a conflict may have known less than this process: look again.
+        # The writer that won a conflict may have known of less data than this process: look again.
         if isinstance(ended.error, NotThereYet | CommitConflict) or self._release(ended, pending):
             return True
         went_well = ended.error is None or isinstance(ended.error, FlowsFailed)
@@ -72,7 +72,7 @@ class Once(Runner):
         return Instant(float("inf"))  # Only the next `refresh` tries it again.
 
     def _release(self, ended: Ended, pending: list[str]) -> bool:
-        """Let flows try again that wait for a table which is being made; whether there are any."""
+        """Retry flows that wait for a table which is being made; returns whether any do."""
         errors = ended.error.errors if isinstance(ended.error, FlowsFailed) else {}
         waiting = [
             flow
@@ -85,7 +85,7 @@ class Once(Runner):
         return bool(waiting)
 
     def _job(self, plan: RefreshPlan, pending: list[str], tried: set[str]) -> list[RefreshPlan]:
-        """A refresh, and those that can share its pass or its scan."""
+        """A refresh, and the refreshes that can share its pass or its scan."""
         name, planning = plan.table, self.watch.planning
         if name in self.failures:
             return [plan]
@@ -100,7 +100,7 @@ class Once(Runner):
         return planning.from_one_scan(plan, plans) if is_view else [plan, *plans]
 
     def _put_back(self, ended: Ended, pending: list[str], tried: set[str]) -> None:
-        """Try a table again: more data waits, or an input that was missing is coming."""
+        """Try a table again, because more data waits or because a missing input is coming."""
         waits = ended.error
         if isinstance(waits, NotThereYet) and not self._is_coming(waits.key, pending):
             return

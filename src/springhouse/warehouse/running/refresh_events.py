@@ -1,6 +1,6 @@
-"""What does a warehouse report while it works?
+"""Which events does a warehouse report while it works?
 
-Every event is a fact. A listener gets each of them, in the order in which they happen.
+Every event is a fact. A listener gets all events, in the order in which they happen.
 """
 
 from collections.abc import Callable

@@ -1,7 +1,7 @@
-"""What do both ways to run have in common?
+"""What do `Once` and `Live` have in common?
 
-A `Runner` starts refreshes on tracks, notes what they did, tries again what failed, and reports
-events. `Once` and `Live` decide which refresh starts when.
+A `Runner` starts refreshes on tracks, notes their results, tries failed refreshes again, and
+reports events. `Once` and `Live` decide which refresh starts when.
 """
 
 import logging
@@ -37,12 +37,12 @@ from springhouse.warehouse.watch import Watch
 LOG = logging.getLogger("springhouse.refresh")
 
 TICK_SECONDS = Seconds(0.25)
-"""How long a runner waits for the end of a refresh before it looks around."""
+"""How long a runner waits for the end of a refresh before it looks for other work."""
 
 
 @dataclass(frozen=True)
 class RunnerSettings:
-    """How many refreshes run at once, when a failed one is tried again, and so on."""
+    """How a runner works: its tracks, the first pause before a retry, and so on."""
 
     tracks: int
     retry_seconds: Seconds
@@ -78,7 +78,7 @@ class Runner:
         along: Sequence[RefreshPlan] = (),
         first: Sequence[RefreshPlan] = (),
     ) -> None:
-        """Start a refresh on a track; it begins with the refreshes upstream in `first`.
+        """Start a refresh on a track; it begins with the upstream refreshes in `first`.
 
         `along` are the refreshes that the same pass can serve.
         """
@@ -106,7 +106,7 @@ class Runner:
         return Permitted(plan, CommitPermit(self.watch.permits.begin(plan.table).prove))
 
     def _settle(self, ended: Ended) -> None:
-        """Note what a refresh did, or when it is tried again."""
+        """Note the result of a refresh, or the time of its next try."""
         if isinstance(ended.error, FlowsFailed):
             self._settle_flows(ended, ended.error.errors)
             ended = replace(ended, error=None)
@@ -139,7 +139,7 @@ class Runner:
         self._listener(Failed(ended.table, ended.track, failure))
 
     def _settle_flows(self, ended: Ended, errors: Mapping[str, Exception]) -> None:
-        """Note which flows into a table failed; each has a pause of its own."""
+        """Note which flows into a table failed; each flow has its own pause."""
         for flow in self.watch.project.flows_into(ended.table):
             key, error = flow_key(ended.table, flow.name), errors.get(flow.name)
             if error is not None:

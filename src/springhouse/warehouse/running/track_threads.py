@@ -1,7 +1,7 @@
 """Which threads run the refreshes?
 
-There is a fixed number of tracks; each is a thread with a FAIR pool of its own in Spark. A refresh
-is never interrupted: it runs to its commit, or to its error. A stop lets running refreshes finish.
+The number of tracks is fixed. Each track is a thread with its own FAIR pool in Spark. A refresh is
+never interrupted: it runs to its commit, or to its error. A stop lets running refreshes finish.
 """
 
 import threading
@@ -40,7 +40,7 @@ Outcome = tuple[str, list[Done] | Exception]
 
 
 class Tracks:
-    """Threads that run one job each: a refresh, perhaps with others in the same pass."""
+    """Threads that run one job each: a refresh, or several that share a pass."""
 
     def __init__(self, count: int) -> None:
         self.count = count
@@ -56,7 +56,7 @@ class Tracks:
     def start(
         self, running: Sequence[RunningRefresh], work: Callable[[], Iterable[Outcome]]
     ) -> None:
-        """Run `work` on the track of these tables; `wait` returns the end of each of them."""
+        """Run `work` on the track of these tables; `wait` returns how each refresh ended."""
         self.running |= {each.table: each for each in running}
         track = running[0].track
 
@@ -77,7 +77,7 @@ class Tracks:
             for table in left:
                 self._ended.put(Ended(table, track, error=problem))
 
-        # Not a daemon: the interpreter waits for a commit that is being written.
+        # Not a daemon thread: the interpreter has to wait for a commit that is being written.
         thread = threading.Thread(target=run, name=f"track-{track}")
         self._threads = [t for t in self._threads if t.is_alive()] + [thread]
         thread.start()

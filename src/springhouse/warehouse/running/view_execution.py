@@ -1,11 +1,12 @@
 """How is one view refreshed, from its plan to its commit?
 
-The lake prepares the refresh, the planner settles the way by what is really stored, and the lake
-carries it out. If the lake can't, the planner decides again:
+The lake prepares the refresh. The planner settles the way by the stored state and the changes. Then
+the lake carries the refresh out. If the lake can't, the planner decides again:
 
-    what is stored does not fit the change   the view is rebuilt
-    Spark failed in a compiled statement     the query of the view runs instead, and the commit says
-                                             why: a view that plain Spark can compute is never stuck
+    the stored state does not fit the change   the view is rebuilt
+    Spark failed in a compiled statement       the query of the view runs instead, and the commit
+                                               says why: a view that plain Spark can compute can
+                                               always be refreshed
 """
 
 from springhouse.lake.lake import Lake
@@ -50,7 +51,7 @@ def _settled(ready: Prepared, plan: RefreshPlan, anew: RecomputeInstead | None) 
 
 
 def _wants_state(ready: Prepared) -> bool:
-    """Whether state is stored for a view, or its declaration wants it."""
+    """Whether state is stored for a view, or its declaration asks for state."""
     view, note = ready.view, ready.note
     asked = view.refresh is RefreshMode.INCREMENTAL or view.promise.is_relaxed
     return asked or (note is not None and note.stateful)
