@@ -269,14 +269,14 @@ def _parts(
     after: TableVersion,
     scans: RemoteScans | None,
 ) -> "list[DataFrame]":
-    """The changes of these commits, in few frames, however many commits they are."""
-    # Change files have the columns of their own version; those that they lack are NULL.
+    """The changes of these commits: a frame of all change files, and frames of added files."""
+    # Change files have the columns of their own version; missing columns are NULL.
     weighted = StructType([*after.schema.fields, StructField(WEIGHT, LongType())])
     noted = [path for commit in changing for path in _noted(commit) or ()]
     parts = [read_parquet(spark, log.storage, noted, weighted, scans)] if noted else []
     added = [commit for commit in changing if _noted(commit) is None]
     for commits in _with_same_columns(added):
-        # Their files may be gone from later versions, so ask the version that the last one made.
+        # Later versions may lack these files, so open the version of the group's last commit.
         newest = changing[-1].columns == commits[-1].columns
         made = after if newest else _opened(log, commits[-1].version)
         rows = made.read_files(spark, _added_files(log, made, commits), scans=scans)
@@ -285,7 +285,7 @@ def _parts(
 
 
 def _with_same_columns(commits: Sequence[Commit]) -> list[list[Commit]]:
-    """The commits in order, cut where the table got other columns."""
+    """The commits in order, in groups with the same columns of the table."""
     groups: list[list[Commit]] = []
     last: Commit | None = None
     for commit in commits:

@@ -65,7 +65,7 @@ class Commit:
 
     @property
     def only_adds(self) -> bool:
-        """Whether the commit only adds rows. A rewritten view says so in its change files."""
+        """Whether the commit only adds rows; for a commit that rewrites files, its note says so."""
         note = self.note
         is_told = note is not None and note.changes is not None and note.rows_removed == 0
         return is_told or self.appends_only
@@ -96,7 +96,7 @@ def read_entry(log: Storage, version: int, name: str) -> Commit | None:
 
 
 class _NoCommit(ValueError):
-    """The text is no entry of a Delta log."""
+    """The text is not an entry of a Delta log."""
 
 
 def _parsed(version: int, text: str) -> Commit:

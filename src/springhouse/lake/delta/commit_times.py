@@ -31,7 +31,7 @@ def believable_commits(commits: Sequence[Commit], now: Instant) -> list[Commit]:
 def made_at(commit: Commit, at: Instant) -> Commit:
     note = commit.note
     if note is not None:
-        # A table whose records have no date is as fresh as its commit.
+        # If its records have no dates, a table is as fresh as its commit.
         fresh = note.freshness
         if fresh is not None and (fresh == note.at or fresh > at):
             fresh = at

@@ -70,7 +70,7 @@ class OffsetsUnread:
 
 @dataclass(frozen=True)
 class TableHasVersion:
-    """The log still has the entry of a version: Delta would commit into a deleted table."""
+    """The log still has the entry of a version; Delta itself would commit into a deleted table."""
 
     storage: Storage
     version: int

@@ -25,7 +25,7 @@ _ASKED_ONE_BY_ONE = 32
 
 
 class FileLost(LakeError):
-    """A file that a table consists of is missing or damaged; `storage` is the table's folder."""
+    """A file of a table is missing or damaged; `storage` is the table's folder."""
 
     def __init__(self, storage: Storage, path: str, happened: str) -> None:
         super().__init__(
