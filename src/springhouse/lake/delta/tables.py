@@ -59,7 +59,7 @@ class TableVersion:
         self.storage = storage
         self.delta = delta
         self.version = int(delta.version())
-        # Small changes from earlier versions to this one, as far as `changes` has read them.
+        # Small changes from earlier versions to this one, which `changes` keeps here.
         self.deltas: dict[int, pa.Table] = {}
         self._offsets: dict[str, int] = {}
 
