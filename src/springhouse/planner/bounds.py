@@ -1,25 +1,25 @@
-"""What was promised of a channel, is it kept, and until when?
+"""Which promises does a channel have, does it keep them now, and until when?
 
 Section 5 of 004. With T the provenance of the newest snapshot on channel C:
 
-    bound_staleness(C, i, t)      now < T[i]- + t     what pathway i lacks came less than t ago
+    bound_staleness(C, i, t)      now < T[i]- + t     data missing on pathway i came less than t ago
     bound_inconsistency(C, t)     T+ < T- + t         strictly consistent if t = 0
 
 *Now* is later than anything that arrived, so with t = 0 a pathway is stale as soon as its source
 has newer data. Time can break a bound on staleness, but never a bound on inconsistency. Bounds also
 say which blocks of C others may read.
 
-Bounds propagate upstream (section 6.2.3) and tell which blocks can be of use there. From C to a
+Bounds propagate upstream (section 6.2.3) and decide which blocks are useful there. From C to a
 channel X that C reads, staleness is projected to the pathways that come from X, and inconsistency
 is copied. Then the bounds of X itself are added. A block that is too inconsistent with a fresh
-pathway is of no use, so in the paper no staleness may exceed the inconsistency. Here this counts
-only if C also reads another channel, and on top of how stale that channel may be. The bound of a
-channel itself says nothing about how old its blocks may be, or no consistent view could ever be an
-hour old.
+pathway is useless, so in the paper no staleness may exceed the inconsistency. This module applies
+that limit only if C also reads another channel, and adds the staleness that the other channel may
+have. The bound of a channel itself does not limit the age of its blocks, or no consistent view
+could ever be an hour old.
 
-The paper does not say what to do where several channels read one. A block is of use if one of them
-can use it: then the loosest bound counts. A block is good enough if it is so for all of them: then
-the tightest bound counts, and a pathway that is read together with it is taken to be fresh.
+The paper does not say what to do if several channels read one. A block is useful if one of them
+can use it: then the loosest bound counts. A block is good enough if all of them can use it: then
+the tightest bound counts, and other pathways read with the block are assumed to be fresh.
 """
 
 from collections.abc import Iterable, Mapping
@@ -33,7 +33,7 @@ from springhouse.units import Instant
 
 @dataclass(frozen=True)
 class BoundStaleness:
-    """`pathway` is a key of the provenance, the end of one, or a direct input; None is all."""
+    """`pathway` is a key of the provenance, the end of a key, or a direct input; None means all."""
 
     channel: str
     pathway: str | None
@@ -75,7 +75,7 @@ _NONE: frozenset[int] = frozenset()
 
 
 def limits_of(workflow: Workflow, bounds: Iterable[Bound]) -> dict[str, ChannelBounds]:
-    """The bounds of each channel that has any; the tightest counts where several say the same."""
+    """The bounds of each channel with bounds; of several bounds on one pathway the tightest."""
     staleness: dict[str, dict[str, float]] = {}
     inconsistency: dict[str, float] = {}
     for bound in bounds:
@@ -107,7 +107,7 @@ def strictest_staleness(
 ) -> dict[str, dict[str, float]]:
     """The strictest bound on the staleness of each pathway, of a channel and all channels below.
 
-    A pathway without a bound is not in it.
+    Pathways without a bound are left out.
     """
     strictest: dict[str, dict[str, float]] = {}
     for channel in reversed(workflow.order):
@@ -205,7 +205,7 @@ class Times:
         return interval
 
     def stale_at(self, pathway: str, versions: frozenset[int]) -> float:
-        """`T[i]-`: when the first data came that these versions lack; infinite if none came."""
+        """`T[i]-`: the arrival of the first data that these versions lack; infinite if none."""
         at = self._stale.get((pathway, versions))
         if at is None:
             at = inf
@@ -215,7 +215,7 @@ class Times:
         return at
 
     def keeps(self, limits: ChannelBounds, provenance: Provenance) -> bool:
-        """Whether a snapshot is within limits now; pathways that it does not reflect are."""
+        """Whether a snapshot is within limits now, on all pathways that it reflects."""
         for pathway, seconds in limits.staleness.items():
             versions = provenance.reflected.get(pathway)
             if versions and self.stale_at(pathway, versions) + seconds <= self.now:
@@ -240,7 +240,7 @@ class Times:
         )
 
     def due(self, limits: ChannelBounds, provenance: Provenance) -> float:
-        """When the first bound on staleness breaks if nothing is done; infinite if none does."""
+        """When the first bound on staleness breaks without a refresh; infinite if none breaks."""
         return min(
             (
                 self.stale_at(pathway, provenance.reflected.get(pathway, _NONE)) + seconds

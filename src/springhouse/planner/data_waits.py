@@ -1,8 +1,8 @@
 """Since when has data waited for a table, and how long may it wait?
 
-Data waits from its arrival in a base table, or in the source of one, until the table reflects it. A
-promise may allow data that comes along one pathway to wait for longer than the rest. Then the wait
-counts from later on: from when data that may wait least would have had to come.
+Data waits from its arrival in a base table, or in the source of a base table, until the table
+reflects it. A promise may allow the data of one pathway to wait longer than other data. Then its
+wait starts later, by the difference between its bound and the strictest bound.
 """
 
 from collections.abc import Collection
@@ -21,10 +21,10 @@ from springhouse.units import Instant, Seconds
 
 
 class Arrivals(Protocol):
-    """What waits in the sources of base tables."""
+    """The data that waits in the sources of base tables."""
 
     def since(self, table: str) -> Instant | None:
-        """Since when something waits for a table; None if nothing does, or nobody here knows."""
+        """Since when data waits for a table; None if no data waits, or if it is unknown."""
         ...
 
     def reason(self, table: str) -> str:
@@ -54,7 +54,7 @@ class DataWaits:
         self._lock = lock
 
     def arrived(self, reflected: Provenance, target: Provenance) -> list[Instant]:
-        """For each pathway on which `target` is ahead, when the first of the data ahead arrived."""
+        """For each pathway on which `target` is ahead, the arrival of its first new data."""
         channels = self._chooser.channels()
         arrivals = []
         for pathway in reflected.channels_ahead(target):
@@ -67,7 +67,7 @@ class DataWaits:
         return arrivals
 
     def waiting_since(self, name: str, now: Instant) -> list[Instant]:
-        """When data arrived that `name` does not reflect: in base tables, or in their sources."""
+        """The arrivals of data that `name` does not reflect, in base tables or their sources."""
         with self._lock:
             bases = self._base_tables(name)
             waits = [since for each in bases if (since := self._arrivals.since(each)) is not None]
@@ -76,12 +76,12 @@ class DataWaits:
             return waits + self._waits_in_logs(name, bases, now)
 
     def _base_tables(self, name: str) -> list[str]:
-        """The base tables that a table is made from, itself if it is one."""
+        """The base tables that a table is made from; a base table is made from itself."""
         above = [*self._graph.upstream(name), name]
         return [each for each in above if each in self._project.tables]
 
     def _waits_in_logs(self, view: str, bases: Collection[str], now: Instant) -> list[Instant]:
-        """When data arrived in base tables that a view does not reflect, as its promises count."""
+        """The arrivals in base tables that a view does not reflect, delayed as promises allow."""
         reflected = self._reflected(view)
         sources = {source_of(pathway) for pathway in reflected.reflected}
         pathways = {*reflected.reflected, *(each for each in bases if self._is_new(each, sources))}
@@ -93,13 +93,13 @@ class DataWaits:
                 heads.setdefault(longer, {})[pathway] = frozenset({head.made})
         waits: list[Instant] = []
         for longer, versions in heads.items():
-            # Data that may wait longer than the rest counts from later on.
+            # The wait of data that may wait longer than other data starts later.
             arrived = self.arrived(reflected, Provenance(versions))
             waits += [Instant(at + longer) for at in arrived if at + longer <= now]
         return waits
 
     def _reflected(self, view: str) -> Provenance:
-        """What a view reflects, in the pathways that its promises tell apart today."""
+        """The provenance of a view, in the pathways that its present promises distinguish."""
         newest = self._logs.log(view).newest()
         if newest is not None and self._project.views[view].promise.named:
             return self._relaxed.held(view) or newest.provenance
@@ -109,12 +109,12 @@ class DataWaits:
         return table not in sources and is_channel(self._project, table)
 
     def allowed(self, name: str, pathway: str) -> Seconds:
-        """By how much longer than other data the data of one pathway may wait."""
+        """How much longer the data of one pathway may wait than other data."""
         usual = self._project.views[name].promise.strictest_seconds or Seconds(0.0)
         return Seconds(max(self.bound(name, pathway) - usual, 0.0))
 
     def bound(self, view: str, pathway: str) -> Seconds:
-        """How long data may wait that comes to a view along a pathway."""
+        """How long the data of a pathway may wait for a view."""
         promise = self._project.views[view].promise
         bounds = self._relaxed.bounds(view) if promise.staleness_by_pathway else {}
         if pathway in bounds:
@@ -134,9 +134,9 @@ class DataWaits:
         return strictest
 
     def patience(self, name: str) -> dict[str, Seconds]:
-        """By how much longer the data of each input may wait than the data that may wait least.
+        """How much longer the data of each input may wait than the data with the strictest bound.
 
-        This counts for the table and for all tables made from it. Empty if nobody can tell.
+        This covers the table and all tables made from it. Empty if it is unknown.
         """
         bounds = self._relaxed.bounds_by_input(name)
         least = min(bounds.values(), default=NEVER)

@@ -1,12 +1,12 @@
 """What does the planner know of the logs of tables?
 
-Everything that lasts is a commit. So the planner reads from logs which versions there are, what
-each version reflects, how many rows it changed, and how long past refreshes took. It does that
-through these small protocols, and writes nothing. The Delta logs of the lake fit them, and so do
-the pretend logs of a simulator.
+All lasting facts are commits. So the planner reads from logs which versions exist, what each
+version reflects, how many rows it changed, and how long past refreshes took. It reads through these
+small protocols, and writes nothing. The Delta logs of the lake implement them, and so do the
+pretend logs of a simulator.
 
-A log has an entry for each commit, and a state for each version with rows of its own: `made` is the
-version that made the rows, `version` the newest one that still has them.
+A log has an entry for each commit, and a state for each version with new rows: `made` is the
+version that made the rows, `version` the newest version that still has them.
 """
 
 from bisect import bisect_right
@@ -27,7 +27,7 @@ from springhouse.units import Instant
 
 
 class PastRefresh(Protocol):
-    """The note in a commit of this program."""
+    """The note that this program writes into its commits."""
 
     @property
     def kind(self) -> str: ...
@@ -68,7 +68,7 @@ class PastRefresh(Protocol):
 
 
 class LogEntry(Protocol):
-    """One commit; without a note, of another program. `size` are the bytes of added files."""
+    """One commit; another program's has no note. `size` is the number of bytes of added files."""
 
     @property
     def version(self) -> int: ...
@@ -85,7 +85,7 @@ class LogEntry(Protocol):
 
 
 class TableState(Protocol):
-    """The rows of a table as of some versions: since when they exist, and what they reflect."""
+    """The rows that some versions of a table share: since when they exist, what they reflect."""
 
     @property
     def version(self) -> int: ...
@@ -120,7 +120,7 @@ class Logs(Protocol):
 
 
 class Channels(dict[str, Channel]):
-    """Every table as an input channel, read from its log when it is first asked for."""
+    """Every table as an input channel, read from its log at the first access."""
 
     def __init__(self, logs: Logs) -> None:
         super().__init__()
@@ -145,9 +145,9 @@ def state_at(log: Log, version: int) -> TableState | None:
 
 
 def ids_of(logs: Logs, read: Mapping[str, int]) -> dict[str, str]:
-    """The ids of the tables whose versions these are, and of the tables that views among them read.
+    """The ids of these tables, and of the tables that views among them read.
 
-    A view keeps the ids of the tables that it was computed from, which may be gone by now.
+    A view keeps the ids of the tables that it was computed from, which may be deleted by now.
     """
     ids: dict[str, str] = {}
     for key, version in read.items():
@@ -178,7 +178,7 @@ def marks_of(logs: Logs, read: Mapping[str, int]) -> dict[str, str]:
 
 
 def made_anew(logs: Logs, note: PastRefresh) -> list[str]:
-    """The tables that were made anew, or replaced by an older copy, since a note was written."""
+    """The tables that were created again, or replaced by an older copy, after this note."""
     other = {key for key, known in note.ids.items() if not logs.log(key).has_id(known)}
     other |= {key for key, mark in note.marks.items() if not logs.log(key).has_mark(mark)}
     return sorted(other)
@@ -187,9 +187,9 @@ def made_anew(logs: Logs, note: PastRefresh) -> list[str]:
 def reflected_by(
     logs: Logs, project: Project, view: View | None, read: Mapping[str, int]
 ) -> Provenance:
-    """What a view reflects if it is computed from these versions, in its pathways.
+    """The provenance of a view computed from these versions, in the view's pathways.
 
-    Without a view: what a table reflects.
+    Without a view, it is the provenance of a table.
     """
     is_relaxed = view is not None and view.promise.is_relaxed
     return provenance_of(logs, read, named=project.named if is_relaxed else None)
@@ -198,10 +198,10 @@ def reflected_by(
 def provenance_of(
     logs: Logs, read: Mapping[str, int], *, named: Collection[str] | None = None
 ) -> Provenance:
-    """What rows reflect if they are computed from these versions of these tables.
+    """The provenance of rows computed from these versions of these tables.
 
-    All data of one base table is one pathway. With `named`, pathways stay apart: a pathway then
-    names the view that the data came through, and the views before it that are `named`
+    All data of one base table is one pathway. With `named`, pathways stay separate: a pathway then
+    names the view through which the data came, and the `named` views before it
     (`search.workflow` says when that is needed).
     """
     parts = []

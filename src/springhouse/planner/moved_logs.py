@@ -1,7 +1,7 @@
 """Which views may have another plan now, because a log has moved?
 
-A plan depends on the logs of the view, of all tables above it, and of the views that are read
-together with it. `moved_views` compares each log with what it was at the last call, and returns the
+A plan depends on the logs of the view, of all tables above it, and of the views that a reader reads
+together with it. `moved_views` compares each log with its state at the last call, and returns the
 views that depend on a log that moved.
 """
 
@@ -12,7 +12,7 @@ from springhouse.project.lineage.graph import QUARANTINE, Graph
 
 
 class MovedLogs:
-    """The logs of one project as they were at the last look, and the views that depend on them."""
+    """The states of one project's logs at the last call, and the views that depend on each log."""
 
     def __init__(self, project: Project, graph: Graph, logs: Logs, chooser: Chooser) -> None:
         self._project = project
@@ -36,7 +36,7 @@ class MovedLogs:
         return moved
 
     def forget_dependents(self) -> None:
-        """Work out again at the next call which views depend on which log."""
+        """Compute again, at the next call, which views depend on which log."""
         self._dependents = {}
 
     def _reveals_inputs(self, key: str) -> bool:
@@ -57,14 +57,14 @@ class MovedLogs:
             for key in above[view]:
                 dependents.setdefault(key, {})[view] = None
             for reader in readers.get(view, ()):
-                # Views that are read together go to one moment.
+                # Views with a common reader go to one moment.
                 for sibling in inputs[reader]:
                     if sibling in self._project.views:
                         dependents.setdefault(sibling, {})[view] = None
         return {key: tuple(views) for key, views in dependents.items()}
 
     def _keys_above(self, inputs: dict[str, tuple[str, ...]]) -> dict[str, dict[str, None]]:
-        """For each table, its own logs and those of all that it is made from."""
+        """For each table, its own log and the logs of all tables that it is made from."""
         above: dict[str, dict[str, None]] = {}
         for name in self._graph.order:
             keys = inputs.get(name) or self._graph.tables_read(name)

@@ -1,7 +1,7 @@
 """In which ways can each table of a project be refreshed, and at what cost?
 
 The planner asks `Offers`. A warehouse answers from its compiler and from finished refreshes, a
-simulator from what it recorded.
+simulator from its records.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -17,10 +17,10 @@ from springhouse.units import Seconds
 
 @dataclass(frozen=True)
 class Offered:
-    """In which variants a table can be refreshed, and from which inputs alone.
+    """The variants in which a table can be refreshed, and the inputs that can drive a refresh.
 
-    Where one of those is `alone`, the others are not looked at. A table `grows` if new rows of its
-    inputs only bring it new rows.
+    If a driver is `alone`, its refresh does not read the other inputs. A table `grows` if new rows
+    of its inputs only add rows to it.
     """
 
     inputs: tuple[str, ...]
@@ -34,7 +34,8 @@ class Offered:
 class Offer:
     """The cheapest way to bring a view to some versions of its inputs, and the other ways.
 
-    Without `seconds` nothing was learned yet; the `decision` behind it is there if one was made.
+    `seconds` is missing if no refresh has taught the cost yet. `decision` explains the choice, if
+    there was one.
     """
 
     way: str
@@ -44,9 +45,9 @@ class Offer:
 
 
 class Offers(Costs, Protocol):
-    """What can be done for each table of a project, and at what cost.
+    """The possible refreshes of each table of a project, and their costs.
 
-    `learned` is what a scheduler knows of a table from its past alone.
+    `learned` is the knowledge of a scheduler about a table from its past alone.
     """
 
     learned: Callable[[str], Seconds | None]
@@ -56,9 +57,9 @@ class Offers(Costs, Protocol):
         ...
 
     def cheapest(self, name: str, versions: Mapping[str, int]) -> Offer | None:
-        """The cheapest way to take all changes in; None where nothing is known."""
+        """The cheapest way to apply all changes; None if nothing is known."""
         ...
 
     def last_seconds(self, name: str) -> Sequence[float]:
-        """What the last refreshes of a table took, the newest last."""
+        """The seconds of the last refreshes of a table, the newest last."""
         ...

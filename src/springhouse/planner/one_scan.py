@@ -7,12 +7,12 @@ two versions of a table. For a change of r rows that n views read, the seconds a
     each alone    n × r × scan
     one scan      START + r × (scan + KEEP) + n × r × KEPT
 
-    scan          READ, and NET beyond it where several commits, or rewritten files, have to be
-                  weighed up against each other
+    scan          READ; plus NET if several commits may have changed the same row, or files were
+                  rewritten
 
-A change that the process itself can read costs less, and nothing to keep. The process remembers a
-small change anyway. One job runs on one track, view after view. So a job is chosen only where it
-saves a good part of the seconds of its refreshes.
+If the process itself can read the change, the scan costs less, and KEEP and KEPT are 0. The process
+remembers a small change anyway. One job runs on one track, view after view. So the planner chooses
+one job only if it saves a good part of the seconds of its refreshes.
 """
 
 from collections.abc import Iterable
@@ -35,13 +35,13 @@ _ROW_BYTES = 50
 """The bytes of a row in a file, where the number of rows is unknown."""
 
 _LEAST_SHARE = 0.1
-"""One scan has to save this part of the seconds of its refreshes."""
+"""One scan has to save at least this part of the seconds of its refreshes."""
 
 _MOST_SHARE = 0.8
 """Reading the change is at most this part of a refresh, whatever the formula says."""
 
 _UNKNOWN = 1.0
-"""The seconds of a refresh of which nothing is known."""
+"""The assumed seconds of a refresh without a known past."""
 
 _MADE_ANEW = WAYS[WidgetVariant.BATCH]
 
@@ -62,7 +62,7 @@ class TableChange:
     here: bool = False
 
     def saved(self, views: int) -> float:
-        """The seconds that one scan saves so many views."""
+        """The seconds that one scan saves this number of views."""
         if self.here:
             return (views - 1) * self.rows * (_READ_HERE + self.netted * _NET_HERE)
         scan = self.rows * (_READ + self.netted * _NET)
@@ -74,8 +74,9 @@ def from_one_scan(
 ) -> list[RefreshPlan]:
     """A refresh, and those of the others that are best done with it, from one scan.
 
-    Each plan in the answer says what it shares, and with which views. The refresh stays alone if a
-    shared scan saves too little. The others matter only if the refresh reads a large change.
+    Each plan in the answer names the shared change and the views that share it. The refresh stays
+    alone if a shared scan saves too little. The others matter only if the refresh reads a large
+    change.
     """
     changes = _large_changes(logs, lead)
     waiting = list(others) if changes else []
@@ -93,9 +94,10 @@ def from_one_scan(
 
 
 def pays_for_rest(plan: RefreshPlan, left: float) -> bool:
-    """Whether a shared scan saves a refresh as much as it costs to start before it has to.
+    """Whether a shared scan saves a refresh at least as much as its early start costs.
 
-    `left` is the part of its rest that is still left: the view is refreshed that much more often.
+    `left` is the remaining part of the view's rest: an early start makes refreshes that much more
+    frequent.
     """
     saved = plan.scan.saved_by_each if plan.scan is not None else 0.0
     return left * (plan.seconds or _UNKNOWN) <= saved
@@ -114,14 +116,14 @@ def _large_changes(logs: Logs, plan: RefreshPlan) -> list[TableChange]:
 
 
 def _reads(logs: Logs, plan: RefreshPlan, change: TableChange) -> bool:
-    # This needs no look at the log of the view.
+    # This check does not need the log of the view.
     if plan.versions.get(change.table) != change.until:
         return False
     return _range(logs, plan, change.table) == (change.since, change.until)
 
 
 def _range(logs: Logs, plan: RefreshPlan, key: str) -> tuple[int, int] | None:
-    """The versions of an input between which a refresh reads the change; None if it reads none."""
+    """The versions between which a refresh reads the change of an input; None if it reads none."""
     if plan.way == _MADE_ANEW or plan.first or plan.driver not in (None, key):
         return None
     note = newest_note(logs, plan.table)
@@ -131,7 +133,7 @@ def _range(logs: Logs, plan: RefreshPlan, key: str) -> tuple[int, int] | None:
 
 
 def _change(logs: Logs, key: str, since: int, until: int) -> TableChange | None:
-    """A change as the log of a table tells it; None if commits are missing."""
+    """A change, from the log of its table; None if commits are missing."""
     between = [each for each in logs.log(key).commits() if since < each.version <= until]
     if len(between) != until - since:
         return None

@@ -1,12 +1,12 @@
 """Does this process do some work itself, or does Spark?
 
-A Spark query costs a fixed time, whatever it reads, and every relation that is handed over to it
-costs some more. So this process reads, filters, compares and sorts small data by itself, with
-Arrow. It holds this data in its memory, so large data is always Spark's: its tasks read and write
-files, and only report them.
+A Spark query costs a fixed time, whatever it reads, and every relation that this process hands over
+to it costs some more. So this process reads, filters, compares and sorts small data by itself, with
+Arrow. It holds this data in its memory, so Spark always does the work on large data: its tasks read
+and write files, and only report them.
 
 All limits are here, each with its unit and its reason. They were chosen on a machine with two
-cores, and each place that has the choice asks one of the functions below.
+cores. Code that has the choice calls one of the functions below.
 """
 
 INPUT_BYTES = 64 * 2**20
@@ -28,12 +28,12 @@ RESULT_ROWS = 200_000
 """Rows that Spark computed and wrote. Reading them back is faster than another query over them."""
 
 COMPARED_ROWS = 2_000_000
-"""Stored rows that are compared with a new result which is here. Only two copies of them are in
-memory for a moment, so this may be more than `RESULT_ROWS`."""
+"""Stored rows that are compared with a new result in this process. Memory holds two copies of them,
+and only for a moment, so this may be more than `RESULT_ROWS`."""
 
 SORTED_ROWS = 4_000_000
-"""Rows that are sorted by key here, so that each file holds a range of keys. Above it the files
-stay as Spark wrote them: a change then rewrites more of them."""
+"""Rows that are sorted by key here, so that each file holds a range of keys. Above this limit the
+files stay as Spark wrote them, and a change rewrites more of them."""
 
 SCANNED_ROWS = 8_000_000
 """Rows of a stored table that are searched for some values. The decoded key
@@ -44,29 +44,30 @@ FILTERED_ROWS = 1_000_000
 limit is lower than `SCANNED_ROWS`."""
 
 WHOLE_ROWS = 20_000
-"""Rows of a stored table that are read whole, though no filter is known: one small file."""
+"""Rows of a stored table that are read without any filter: one small file."""
 
 GIVEN_ROWS = 300_000
 """Rows that one relation of a statement hands over to Spark: they are part of the plan, and Spark
 is slow to plan with more."""
 
 SENT_TOGETHER_ROWS = 20_000
-"""Rows of a relation that is sent to Spark together with the others, as a list in one row. Spark
-passes over all lists to unfold one, so a larger relation is sent by itself."""
+"""Rows of a relation that is sent to Spark together with the others, as a list in one row. To
+unfold one list, Spark passes over all lists, so a larger relation is sent separately."""
 
 COUNTED_ROWS = 100_000
 """Groups of a hidden table whose counts are added up here, to learn how many rows they hold."""
 
 STORE_ROWS = 200_000
-"""Rows of a hidden table that Spark reads whole, in the same query that computes the increments. Of
-a larger one the increments are computed first, and then only the files with their keys are read."""
+"""Rows of a hidden table that Spark reads whole, in the same query that computes the increments.
+For a larger table, Spark first computes the increments, and then reads only files with their keys.
+"""
 
 QUICK_ROWS = 600_000
 """Rows that a statement reads from files with the session for small queries, which uses two
 partitions and no adaptive planning."""
 
 COMPILED_ROWS = 5_000
-"""Rows from which on Spark's generated code pays off: for fewer, compiling takes longer than
+"""Rows from which Spark's generated code pays off: for fewer, compiling takes longer than
 interpreting."""
 
 ONE_JOB_RELATIONS, ONE_JOB_ROWS = 3, 10_000
@@ -100,7 +101,7 @@ def reads_result_back(rows: int) -> bool:
 
 
 def compares_here(stored_rows: int) -> bool:
-    """Whether this process compares what is stored with a result that it has."""
+    """Whether this process compares the stored rows with a result that it has."""
     return stored_rows <= COMPARED_ROWS
 
 
@@ -110,7 +111,7 @@ def sorts_here(rows: int) -> bool:
 
 
 def searches_here(stored_rows: int, values: int) -> bool:
-    """Whether this process looks through a table for the rows that have one of some values."""
+    """Whether this process searches a table for the rows with one of some values."""
     return stored_rows <= SCANNED_ROWS and values <= GIVEN_ROWS
 
 
@@ -145,7 +146,7 @@ def reads_store_whole(rows: int) -> bool:
 
 
 def is_quick(rows: int) -> bool:
-    """Whether a statement that reads so many rows is run by the session for small queries."""
+    """Whether the session for small queries runs a statement that reads so many rows."""
     return rows <= QUICK_ROWS
 
 

@@ -1,14 +1,14 @@
 """Which refreshes are wanted now, and what exactly would each one do?
 
-`Planning` is the one place that decides. A base table wants a refresh when something waits in its
+`Planning` is the one place that decides. A base table wants a refresh when data waits in its
 sources. A view that promises consistency wants one when an input has moved (`strict`). A view that
 may be inconsistent wants one when a promise is about to break (`relaxed`). A view that can't build
-on what it stores wants one in any case. The answer is a list of `RefreshPlan`.
+on its stored rows wants one in any case. The answer is a list of `RefreshPlan`.
 
-A plan depends on a few logs, and a promise breaks at a moment that is known before. So `look` notes
-which logs have moved, and `plans` works out only
+A plan depends on a few logs, and the moment when a promise breaks is known in advance. So `look`
+notes which logs have moved, and `plans` computes new plans only for
 
-    the views that depend on a log that has moved, and those whose moment has come
+    the views that depend on a log that has moved, and the views whose moment has come
 """
 
 from collections.abc import Iterable, Mapping
@@ -65,10 +65,10 @@ class Planning:
         self._timers: list[tuple[Instant, str]] = []
         self._moved: set[str] = set(project.views)
 
-    # --- What happens ----------------------------------------------------------------------------
+    # --- Events ----------------------------------------------------------------------------------
 
     def look(self) -> None:
-        """See which logs have moved since the last call."""
+        """Find the logs that have moved since the last call."""
         with self._lock:
             self._moved |= self._logs_seen.moved_views()
 
@@ -82,7 +82,7 @@ class Planning:
                 self._moved.add(name)
 
     def reveal(self, view: str, keys: Iterable[str]) -> None:
-        """A call of the view's function read these tables, which its source may not have told."""
+        """A call of the view's function read these tables; its source text may not name them."""
         with self._lock:
             before = self._chooser.inputs(view).keys
             self._chooser.reveal(view, list(keys))
@@ -91,12 +91,12 @@ class Planning:
                 self._logs_seen.forget_dependents()
 
     def note_lost(self, view: str, path: str) -> None:
-        """A file of a view is not there any more."""
+        """A file of a view no longer exists."""
         with self._lock:
             self._stored.note_lost(view, path)
             self._moved.add(view)
 
-    # --- What is wanted --------------------------------------------------------------------------
+    # --- Plans -----------------------------------------------------------------------------------
 
     def plans(self, now: Instant) -> list[RefreshPlan]:
         """All refreshes that are wanted now, in topological order."""
@@ -105,7 +105,7 @@ class Planning:
             known = {name: plan for name in self._graph.order if (plan := self._known(name))}
             needed = {step.table: (step, plan) for plan in known.values() for step in plan.first}
             for name, (step, reader) in needed.items():
-                # Perhaps sooner than its own promise asks.
+                # The reader may need it sooner than its own promise does.
                 reason = f"{reader.table} needs it"
                 known[name] = replace(known.get(name, step), urgent=True, reason=reason)
             return [known[name] for name in self._graph.order if name in known]
@@ -119,7 +119,7 @@ class Planning:
     def plan_whole(self, name: str, now: Instant) -> RefreshPlan | None:
         """The refresh that loads everything into a table or view; None if nothing waits.
 
-        It goes to the newest moment, wherever other views are.
+        It goes to the newest moment, regardless of the moments of other views.
         """
         with self._lock:
             if name in self._project.tables:
@@ -127,7 +127,7 @@ class Planning:
             return self._strict.answer(self._project.views[name], now, meet_siblings=False).plan
 
     def plan_unwatched(self, view: str, now: Instant) -> RefreshPlan | None:
-        """The refresh of a view whose inputs can't be watched, moved or not."""
+        """The refresh of a view whose inputs can't be watched, whether they moved or not."""
         with self._lock:
             if not self._chooser.inputs(view).opaque or self._chooser.missing(view):
                 return None
@@ -149,7 +149,7 @@ class Planning:
     def step(self, plan: RefreshPlan, now: Instant) -> RefreshPlan | None:
         """A step of a unit, planned again now that the steps before it are done.
 
-        None if it is no longer wanted, or if it would reflect data that lies too far apart in time.
+        None if it is no longer wanted, or if it would reflect data too far apart in time.
         """
         with self._lock:
             self.look()
@@ -159,8 +159,8 @@ class Planning:
                 return plan_now
             if plan_now is None and plan.first:
                 return None
-            # Only the unit wants it, or newer data came upstream meanwhile. The step must not wait
-            # for newer data, or it would wait again and again.
+            # Only the unit wants this step, or newer data came upstream meanwhile. The step must
+            # not wait for newer data, or it would wait again and again.
             return self._over_what_was_made(plan)
 
     def _over_what_was_made(self, plan: RefreshPlan) -> RefreshPlan | None:
@@ -183,7 +183,7 @@ class Planning:
     def _would_reflect(
         self, view: View, driver: str | None, versions: Mapping[str, int]
     ) -> Provenance:
-        """What a view reflects after a refresh over these versions."""
+        """The provenance of a view after a refresh over these versions."""
         note, newest = newest_note(self._logs, view.name), self._logs.log(view.name).newest()
         end = reflected_by(self._logs, self._project, view, versions)
         if driver is None or note is None or newest is None:
@@ -232,7 +232,7 @@ class Planning:
         return self._strict.answer(view, now, meet_siblings=True)
 
     def _is_sound(self, view: View) -> bool:
-        """Whether the log of a view can be read, its inputs exist, and its rows are of use."""
+        """Whether the log of a view is readable, its inputs exist, and its rows are usable."""
         stored = self._stored
         return (
             stored.damage(view.name) is None
@@ -241,5 +241,5 @@ class Planning:
         )
 
     def damage(self, name: str) -> SpringhouseError | None:
-        """What is wrong with the log of a table or view, or of one of its inputs, if anything."""
+        """The damage in the log of a table or view, or in the log of an input; None if none."""
         return self._stored.damage(name)

@@ -1,19 +1,19 @@
 """Which states of the base tables does a snapshot reflect?
 
 Base tables are the input channels of 004 section 2.1. Each of their versions was the newest from
-its timestamp until the next version's: its interval of validity `[t, t+)`, where `t+` of the
-newest one is *now*. The temporal provenance of a snapshot is, for each channel, the set of
-versions reflected in it. With `T+` the latest left end and `T-` the earliest right end of all
-those intervals:
+its own timestamp until the timestamp of the next version. This is its interval of validity
+`[t, t+)`, where `t+` of the newest version is *now*. The temporal provenance of a snapshot is, for
+each channel, the set of versions that the snapshot reflects. With `T+` the latest left end and `T-`
+the earliest right end of all those intervals:
 
     a snapshot is consistent  iff  T+ < T-
 
 that is, iff there was a moment at which it held exactly the newest data of every channel.
 
 The paper counts paths, not channels, because data may come from one channel in several ways. So a
-key is a pathway: `orders` if the base table is read itself, `orders>news` if its data comes through
-`news`. If all pathways of a channel reflect the same versions, they are one, under the name of the
-channel. `search.workflow` says which pathways stay apart.
+key is a pathway: `orders` if the view reads the base table itself, `orders>news` if the data comes
+through `news`. If all pathways of a channel reflect the same versions, they are one pathway, under
+the name of the channel. `search.workflow` says which pathways stay separate.
 """
 
 from bisect import bisect_right
@@ -61,8 +61,8 @@ def through(pathway: str, channel: str) -> str:
 class Channel:
     """The versions of one base table in order, each with the time when it became the newest.
 
-    A channel without versions was deleted: nobody knows when its data was right. Versions that
-    changed no data (a compaction) are not listed: they are the same snapshot.
+    A channel without versions was deleted: the time when its data was right is unknown. Versions
+    that changed no data (a compaction) are not listed: they are the same snapshot.
     """
 
     versions: tuple[int, ...]
@@ -91,16 +91,16 @@ class Channel:
         return self.versions[position] if position >= 0 else None
 
     def _position(self, version: int) -> int:
-        # The log of a long-lived table is cut off at its old end: a version that is not listed any
-        # more counts as the oldest that is.
+        # The log of a long-lived table loses its oldest entries: a version that is no longer listed
+        # counts as the oldest listed version.
         return max(bisect_right(self.versions, version) - 1, 0)
 
 
 class Provenance:
-    """For each pathway, the versions of its source that are reflected; one when synchronous.
+    """For each pathway, the reflected versions of its source: one version if synchronous.
 
-    A provenance never changes. A search makes and compares very many, so each keeps its hash and
-    the newest version of each pathway.
+    A provenance never changes. A search makes and compares very many of them, so each keeps its
+    hash and the newest version of each pathway.
     """
 
     __slots__ = ("_hash", "_latest", "reflected")
@@ -134,7 +134,7 @@ class Provenance:
 
     @property
     def latest(self) -> Mapping[str, int]:
-        """The newest version of each pathway; of two with the same, neither precedes the other."""
+        """The newest version of each pathway; if two are equal here, neither precedes the other."""
         latest = self._latest
         if latest is None:
             latest = self._latest = {key: max(each) for key, each in self.reflected.items()}
@@ -151,10 +151,10 @@ class Provenance:
         return min(versions) if versions else None
 
     def converted(self, start: "Provenance", end: "Provenance") -> "Provenance":
-        """What a snapshot reflects after a delta from `start` to `end` (004 section 2.4).
+        """The provenance of a snapshot after a delta from `start` to `end` (004 section 2.4).
 
-        For each channel `(T1 - T2) + T3`. The delta need not start at this snapshot: that is how
-        an asynchronous one comes to reflect several versions of a channel.
+        For each channel it is `(T1 - T2) + T3`. The delta need not start at this snapshot: in this
+        way an asynchronous snapshot comes to reflect several versions of a channel.
         """
         held, before, after = self.reflected, start.reflected, end.reflected
         if before == held and after.keys() >= held.keys():
@@ -169,7 +169,7 @@ class Provenance:
     def convertible(self, start: "Provenance", end: "Provenance") -> bool:
         """Whether a delta from `start` to `end` may be applied to this snapshot (section 2.4).
 
-        On each pathway it either begins where the snapshot is, or it does not move.
+        On each pathway, the delta either begins where the snapshot is, or does not move.
         """
         held, before, after = self.reflected, start.reflected, end.reflected
         for each, begins in before.items():
@@ -199,9 +199,9 @@ class Provenance:
         return theirs.keys() == held.keys() or all(theirs.get(each) for each in held if held[each])
 
     def channels_ahead(self, other: "Provenance") -> list[str]:
-        """The channels of which the other reflects newer data.
+        """The channels of which `other` reflects newer data.
 
-        A channel counts also if only its oldest version moved: then the snapshot caught up on one
+        A channel also counts if only its oldest version moved: then the snapshot caught up on one
         of several pathways.
         """
         ahead = []
@@ -216,7 +216,7 @@ class Provenance:
         return ahead
 
     def interval(self, channels: Mapping[str, Channel]) -> tuple[Instant, Instant]:
-        """`(T+, T-)`; from ever until now for a snapshot that reflects no channel at all."""
+        """`(T+, T-)`; for a snapshot that reflects no channel, all time until now."""
         ends = [
             (channel.since(version), channel.until(version))
             for name, versions in self.reflected.items()
@@ -228,7 +228,7 @@ class Provenance:
         return max(since for since, _ in ends), min(until for _, until in ends)
 
     def consistent(self, channels: Mapping[str, Channel]) -> bool:
-        """Whether at one moment every version in it was the newest of its channel."""
+        """Whether there was a moment when every version in it was the newest of its channel."""
         left, right = self.interval(channels)
         return left < right
 
@@ -241,7 +241,7 @@ class Provenance:
 
 
 def join_provenances(parts: Iterable[Provenance]) -> Provenance:
-    """The provenance of what is computed from snapshots with these provenances."""
+    """The provenance of rows computed from snapshots with these provenances."""
     reflected: dict[str, frozenset[int]] = {}
     for part in parts:
         for channel, versions in part.reflected.items():

@@ -18,7 +18,7 @@ from springhouse.planner.way.refresh_cost import WAYS
 from springhouse.units import Instant, Seconds
 
 NEVER = Instant(float("inf"))
-"""Until when a plan holds that only an event can change."""
+"""The end of a plan's validity if only an event can change the plan."""
 
 
 class OtherWay(NamedTuple):
@@ -55,8 +55,8 @@ class RefreshPlan:
     as of `versions`, and then reflects `reaches`. With a `driver` it reads only the new rows of
     that input. `asked` are the pathways on which the view is behind. `first` are the refreshes
     upstream that have to come before, in their order: together they are one unit. A plan is
-    `urgent` if the promise of another table needs it, however much time its own promise leaves. The
-    `decision` says why the refresh goes this way. With a `scan` it is one job with other plans.
+    `urgent` if the promise of another table needs it, even if its own promise leaves more time. The
+    `decision` gives the reason for the way. With a `scan` the plan is one job with other plans.
     """
 
     table: str
@@ -83,7 +83,7 @@ class RefreshPlan:
         return tuple(each.table for each in self.first)
 
     def by(self, decision: Decision) -> Self:
-        """The same refresh, in the way that was decided."""
+        """The same refresh, in the way of this decision."""
         others = tuple(OtherWay(WAYS[each.way], each.seconds) for each in decision.alternatives)
         return replace(
             self,
@@ -99,14 +99,14 @@ class RefreshPlan:
         return {each.way: round(each.seconds, 3) for each in self.others}
 
     def whole(self) -> Self:
-        """The same refresh, with all inputs taken in and the way still to be decided."""
+        """The same refresh from all inputs, with the way still undecided."""
         return replace(self, driver=None, decision=None)
 
 
 def settle_plan(plan: RefreshPlan, facts: WayFacts, look: Look | None = None) -> RefreshPlan:
-    """The plan with the way that the stored rows decide.
+    """The plan, with its way chosen from these facts.
 
-    A decision that numbers of rows alone made sure stays, unless the facts rule it out.
+    A decision that is sure by numbers of rows alone stays, unless the facts rule it out.
     """
     known = plan.decision
     ways = {WidgetVariant.BATCH, *(each.way for each in facts.changes)}

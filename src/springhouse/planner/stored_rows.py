@@ -1,8 +1,8 @@
-"""Can a refresh build on what a view stores?
+"""Can a refresh build on the rows that a view stores?
 
-A refresh can't if the view is empty, if somebody else wrote its rows, if its definition or an input
-was made anew, or if one of its files is lost. A log that can't be read is damaged; then a refresh
-fails and reports it.
+It can't if the view is empty, if another program wrote the rows, if the definition changed, if an
+input was created again, or if one of the view's files is lost. A log that can't be read is damaged;
+then a refresh fails and reports the damage.
 """
 
 from springhouse.errors import SpringhouseError
@@ -15,7 +15,7 @@ from springhouse.project.lineage.graph import QUARANTINE
 
 
 class StoredRows:
-    """What the views of one project store, as far as it decides how they are refreshed."""
+    """The facts about the stored rows of one project's views that decide their refreshes."""
 
     def __init__(self, project: Project, logs: Logs, chooser: Chooser) -> None:
         self._project = project
@@ -27,15 +27,15 @@ class StoredRows:
         self._lost_files: dict[str, str] = {}
 
     def note_lost(self, view: str, path: str) -> None:
-        """A file of a view is not there any more."""
+        """A file of a view no longer exists."""
         self._lost_files[view] = path
 
     def forget_lost(self, view: str) -> None:
-        """A refresh replaced the file that a view had lost."""
+        """A refresh has replaced the lost file of a view."""
         self._lost_files.pop(view, None)
 
     def why_anew(self, view: View) -> str | None:
-        """Why a refresh can't build on what is stored; None if it can."""
+        """Why a refresh can't build on the stored rows; None if it can."""
         newest = self._logs.log(view.name).newest()
         if newest is None:
             return "first refresh"
@@ -50,10 +50,10 @@ class StoredRows:
         return None
 
     def _inputs_made_anew(self, note: PastRefresh) -> bool:
-        """Whether a table that is reflected was deleted and began again at version 0."""
+        """Whether a reflected table was deleted and created again, from version 0."""
         if note.ids:
             return bool(made_anew(self._logs, note))
-        # An early version of this program wrote no ids: then only the number of versions tells.
+        # An early version of this program wrote no ids: then only version numbers can show it.
         reflected = note.after
         for pathway in reflected.reflected:
             commits = self._logs.log(source_of(pathway)).commits()
@@ -62,9 +62,9 @@ class StoredRows:
         return False
 
     def damage(self, name: str) -> SpringhouseError | None:
-        """What is wrong with the log of a table or view, or of an input of the view, if anything.
+        """The damage in the log of a table or view, or in the log of an input of the view.
 
-        None if nothing is.
+        None if no log is damaged.
         """
         keys = [name, name + QUARANTINE]
         if name in self._project.views:

@@ -1,8 +1,8 @@
-"""Which refreshes does a plan of the search say?
+"""Which refreshes does a plan of the search mean?
 
 The search plans invocations of operators on blocks. A refresh of a view is the invocation that
 grants its wish, with the versions that it reads. It begins with the invocations upstream that make
-what it reads.
+these versions.
 """
 
 from collections.abc import Collection
@@ -74,7 +74,7 @@ class PlannedRefreshes:
         versions: dict[str, int] = {}
         for port in step.operator.ports:
             if port.untouched and port.channel in last:
-                # The input does not move, so the version that was read last is read again.
+                # The input does not move, so the refresh reads the same version as the last one.
                 versions[port.channel] = last[port.channel]
         for block in step.inputs:
             if block.channel != name and block.versions is not None:
@@ -83,13 +83,13 @@ class PlannedRefreshes:
         return {key: self._readable(key, version) for key, version in versions.items()}
 
     def _readable(self, key: str, version: int) -> int:
-        """The newest version with the same rows: its files are kept for longest."""
+        """The newest version with the same rows: its files are kept longest."""
         states = self._logs.log(key).snapshots()
         return next((s.version for s in reversed(states) if s.made == version), version)
 
 
 def _other_ways(refresh: RefreshPlan, wish: Wish | None) -> tuple[OtherWay, ...]:
-    """The ways that would have granted the wish, too, each with its lowest cost."""
+    """The other ways that could grant the wish, each with its lowest cost."""
     costs: dict[str, float] = {}
     for each in wish.alternatives if wish is not None else ():
         costs.setdefault(_in_words(each.operator.partition(": ")[2]), each.cost)
@@ -102,7 +102,7 @@ def _makes(step: PlanStep, channel: str) -> bool:
 
 
 def _upstream(plan: WorkflowPlan, last: PlanStep) -> list[PlanStep]:
-    """The steps that make what a step reads, directly or not, in the order of the plan."""
+    """The steps that a step depends on, directly or not, in the order of the plan."""
     maker = {block: step for step in plan.steps for block in step.outputs}
     needed: dict[int, PlanStep] = {}
     waiting = [last]
@@ -116,5 +116,5 @@ def _upstream(plan: WorkflowPlan, last: PlanStep) -> list[PlanStep]:
 
 
 def _in_words(variant: str) -> str:
-    """A variant as plans and commits call it."""
+    """The name of a variant in plans and commits."""
     return "full" if variant == WidgetVariant.BATCH.value else variant

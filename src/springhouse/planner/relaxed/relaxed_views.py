@@ -1,4 +1,4 @@
-"""How is a view refreshed that may be inconsistent: from all inputs, or from one?
+"""How is a view that may be inconsistent refreshed: from all inputs, or from one?
 
 This is the door to Algorithm 1 of paper 004 for the views of a project. A refresh is wanted when
 the promise of a view is about to break. Then
@@ -9,8 +9,8 @@ the promise of a view is about to break. Then
     search             finds the cheapest plan
     planned_refreshes  turns the plan into refreshes
 
-A refresh may begin with refreshes of tables upstream. They are part of its plan: the same plan says
-from which versions and in which way, and all of it is carried out as a unit.
+A refresh may begin with refreshes of tables upstream. They are part of its plan, with their
+versions and ways, and the executor runs all of them as a unit.
 """
 
 from collections.abc import Mapping
@@ -32,7 +32,7 @@ from springhouse.project.lineage.graph import Graph
 from springhouse.units import Instant, Seconds
 
 _MARGIN = 0.05
-"""Which part of a promise is kept in reserve, beside what a refresh is expected to take."""
+"""The part of a promise kept in reserve, in addition to the expected seconds of a refresh."""
 
 
 class RelaxedViews:
@@ -47,7 +47,7 @@ class RelaxedViews:
         self._situations = LogSituations(logs)
         self._planners: dict[ViewGroup, tuple[Mapping[str, Offered], Planner]] = {}
         self._planned: dict[ViewGroup, _GroupPlan] = {}
-        # The seconds of the last refresh that a bound on a pathway asked for, steps included.
+        # For each bound on a pathway: the seconds of the last refresh for it, steps included.
         self._took: dict[tuple[str, str], float] = {}
 
     def decide(self, name: str, now: Instant) -> tuple[RefreshPlan | None, Instant]:
@@ -73,7 +73,7 @@ class RelaxedViews:
     def _plan(
         self, group: ViewGroup, planner: Planner, channels: Channels, now: Instant
     ) -> "_GroupPlan":
-        """The plan for all views of a group that are due; made once for each moment."""
+        """The plan for all due views of a group, made once for each moment."""
         known = self._planned.get(group)
         versions = self._situations.newest_versions(planner.workflow)
         if known is not None and known.now == now and known.versions == versions:
@@ -94,7 +94,7 @@ class RelaxedViews:
     def _latest_starts(
         self, name: str, planner: Planner, times: Times
     ) -> list[tuple[Instant, Seconds]]:
-        """When a refresh has to start, for each bound of a view, and how long before it breaks."""
+        """For each bound of a view: when a refresh must start, and how long before the break."""
         held = self._situations.held(planner.workflow, name)
         if held is None or not self._groups.is_relaxed(name) or name not in planner.outputs:
             return []
@@ -107,9 +107,9 @@ class RelaxedViews:
         return starts
 
     def _ahead(self, name: str, pathway: str, bound: float) -> Seconds:
-        """How long before a bound breaks its refresh has to start.
+        """How long before the break of a bound its refresh must start.
 
-        The time of the steps upstream counts, too. It differs from pathway to pathway.
+        This includes the time of the steps upstream, which differs from pathway to pathway.
         """
         promise = self._project.views[name].promise
         bounds = [promise.staleness_seconds, *promise.staleness_by_pathway.values()]
@@ -119,7 +119,7 @@ class RelaxedViews:
         return Seconds(min(expected * 1.5 + _MARGIN * shortest, bound / 2))
 
     def _planner(self, group: ViewGroup) -> Planner:
-        """The planner of a group of views; a new one if they can be refreshed in other ways."""
+        """The planner of a group of views; a new one if the views have other ways now."""
         offered = {each: self._offers.offered(each) for each in self._groups.tables_made_in(group)}
         known = self._planners.get(group)
         if known is None or known[0] != offered:
@@ -129,11 +129,11 @@ class RelaxedViews:
     # --- What the promises allow ------------------------------------------------------------------
 
     def allows(self, name: str, reflects: Provenance) -> bool:
-        """Whether what a view would reflect lies within the bound on its inconsistency."""
+        """Whether this provenance of a view lies within the bound on its inconsistency."""
         group = self._groups.group_of(name)
         assert group is not None, f"{name} promises strict consistency"
         planner = self._planner(group)
-        # Time never breaks this bound, so any moment will do.
+        # Time never breaks this bound, so the moment does not matter.
         times = Times(Channels(self._logs), NEVER)
         held = planner.workflow.recast(name, reflects)
         return times.within_inconsistency(planner.limits.get(name, NO_LIMITS), held)
@@ -161,7 +161,7 @@ class RelaxedViews:
         return bounds
 
     def held(self, name: str) -> Provenance | None:
-        """What a view reflects, in today's pathways; None for a strict view."""
+        """The provenance of a view, in its present pathways; None for a strict view."""
         group = self._groups.group_of(name)
         return self._situations.held(self._planner(group).workflow, name) if group else None
 

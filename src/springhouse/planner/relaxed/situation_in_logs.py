@@ -1,7 +1,7 @@
 """What does the search find in the logs of a workflow's tables?
 
-Every state of a table is read from its log once and remembered, because a log has thousands of
-states and only gains new ones. `stored_blocks` picks the blocks that a plan may need.
+`LogSituations` reads every state of a table from its log once and remembers it, because a log has
+thousands of states and only gains new ones. `stored_blocks` picks the blocks that a plan may need.
 """
 
 from springhouse.planner.delta_logs import Channels, Logs, PastRefresh, TableState, newest_note
@@ -21,7 +21,7 @@ class LogSituations:
         self._known: dict[tuple[object, ...], tuple[tuple[object, ...], list[Stored]]] = {}
 
     def situation(self, whole: Workflow, channels: Channels, now: Instant) -> Situation:
-        """What the search has to know at a moment."""
+        """The facts that the search needs, at a moment."""
         inputs = frozenset(whole.inputs)
         logs = {key: self._versions(whole, key, key in inputs) for key in whole.order}
         notes = {key: newest_note(self._logs, key) for key in whole.order}
@@ -30,7 +30,7 @@ class LogSituations:
         return Situation(now, channels, blocks, held_in_logs(whole, logs))
 
     def newest_versions(self, whole: Workflow) -> tuple[object, ...]:
-        """The newest version of each table, with its id: another value once a log has moved."""
+        """The newest version of each table, with its id; the value changes when a log moves."""
         versions = []
         for key in whole.order:
             log = self._logs.log(key)
@@ -39,12 +39,12 @@ class LogSituations:
         return tuple(versions)
 
     def held(self, whole: Workflow, name: str) -> Provenance | None:
-        """What the newest version of a view reflects, in today's pathways."""
+        """The provenance of a view's newest version, in the present pathways."""
         newest = self._logs.log(name).newest()
         return None if newest is None else whole.recast(name, newest.provenance)
 
     def _versions(self, whole: Workflow, key: str, is_input: bool) -> list[Stored]:
-        """The versions of a table, read again only when there are others."""
+        """The versions of a table, read again only after a change of its log."""
         log = self._logs.log(key)
         states = log.snapshots()
         question = (key, () if is_input else whole.pathways(key))
@@ -52,7 +52,7 @@ class LogSituations:
         known_signature, known = self._known.get(question, (None, []))
         if known_signature == signature:
             return known
-        # A new state leaves all states before the last one as they were.
+        # A new state changes none of the states before the last one.
         is_same_table = known_signature is not None and known_signature[0] == signature[0]
         same = known[:-1] if is_same_table else []
         if len(same) > len(states) or (same and same[-1].version != states[len(same) - 1].made):
@@ -72,5 +72,5 @@ def _stored(whole: Workflow, key: str, is_input: bool, state: TableState) -> Sto
 
 
 def _kind(note: PastRefresh | None) -> Kind:
-    """The kind of the change that made a state: of a view, too, one that only added rows."""
+    """The kind of the change that made a state: monotone if it only added rows."""
     return MONOTONE if note is not None and note.rows_removed == 0 else STRONG

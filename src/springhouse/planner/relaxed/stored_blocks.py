@@ -3,13 +3,13 @@
 A table in a warehouse keeps its versions: each version is a base, and each commit is the delta from
 the version before. There may be thousands. Of a channel X a plan needs
 
-* the newest version, to which readers can go,
-* for each reader, the version that it reflects, from which it comes,
+* the newest version, to which readers can move,
+* for each reader, the version that it reflects, from which it moves,
 * for each other input Y of a reader, the version of X that was right when Y's newest version began:
-  there a consistent reader can go if Y is not refreshed,
+  a consistent reader can move there if Y is not refreshed,
 
-and the deltas between these versions. No delta leads across a commit whose changed rows are unknown
-(the table was made anew, or another program rewrote it).
+and the deltas between these versions. No delta crosses a commit with unknown changed rows (the
+table was created again, or another program rewrote it).
 """
 
 from bisect import bisect_right
@@ -23,7 +23,7 @@ from springhouse.planner.search.workflow import Workflow
 from springhouse.units import Instant
 
 _MOST_LOOKED_BACK = 64
-"""How many versions of a view are searched for the one that was right at a moment."""
+"""How many versions of a view the search for a right one at some moment looks at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ def blocks_in_logs(
 
 
 def held_in_logs(workflow: Workflow, logs: Logs) -> dict[str, Provenance]:
-    """What consumers of each derived table hold: its newest version."""
+    """For each derived table, the provenance that its consumers hold: its newest version."""
     inputs = frozenset(workflow.inputs)
     derived = {channel: log for channel, log in logs.items() if log and channel not in inputs}
     return {channel: log[-1].provenance for channel, log in derived.items()}

@@ -1,8 +1,8 @@
 """Which views are planned together?
 
-Views that are made from the same views share what they need upstream, so one plan for all of them
-is cheaper than a plan for each. Such views are a group. A large group is taken apart, because a
-search grows with the size of its workflow: then each view is planned alone.
+Views made from the same views share refreshes upstream, so one plan for all of them is cheaper than
+separate plans. Such views are a group. A search grows with the size of its workflow, so the views
+of a large group are planned one by one.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,7 +19,7 @@ _MOST_TOGETHER = 24
 
 
 class ViewGroups:
-    """The groups of one project's views that may be inconsistent."""
+    """The groups of those views of one project that may be inconsistent."""
 
     def __init__(self, project: Project, graph: Graph) -> None:
         self._project = project
@@ -33,7 +33,7 @@ class ViewGroups:
         return view is not None and view.promise.is_relaxed
 
     def is_made(self, name: str) -> bool:
-        """Whether a table is made from other tables of the project, and is no input channel."""
+        """Whether a table is made from other tables of the project, and is not an input channel."""
         return name in self._project.views or not is_channel(self._project, name)
 
     def group_of(self, view: str) -> ViewGroup | None:
@@ -72,7 +72,7 @@ class ViewGroups:
 
 
 def _connected(needs: Mapping[str, set[str]]) -> Iterable[list[str]]:
-    """The views, those together that need a view in common, directly or through others."""
+    """The views in groups; views of one group need common views, directly or through others."""
     leader: dict[str, str] = {}
     members: dict[str, list[str]] = {}
     for name in needs:

@@ -31,7 +31,7 @@ def planner_of(project: Project, offered: Mapping[str, Offered]) -> Planner:
 
 
 def _channels_read(ways_of: Mapping[str, Offered]) -> list[str]:
-    """The input channels: what these tables read and none of them is."""
+    """The input channels: tables that these tables read and that are not among them."""
     keys = dict.fromkeys(key for ways in ways_of.values() for key in ways.inputs)
     return [key for key in keys if key not in ways_of]
 

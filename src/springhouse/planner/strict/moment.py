@@ -2,12 +2,12 @@
 
 A snapshot of an input is right at a moment t if t lies in its interval `[T+, T-)` (`provenance`). A
 base table has a right snapshot for every moment, a view only for the moments of its refreshes. The
-newest moment at which every input has a right snapshot wins. If there is none, the view has to wait
-until one of its inputs is refreshed.
+newest moment at which every input has a right snapshot wins. If no such moment exists, the view has
+to wait for a refresh of one of its inputs.
 
-Views that are read together have to meet now and then, or there is never such a moment. So a view
-prefers the newest moment at which its siblings already are to the very newest one
-(`meeting_points`).
+Such moments exist only if the inputs of one reader (siblings) sometimes meet at one moment. So a
+view goes to the newest moment at which its siblings already are, if there is one, and not to the
+very newest moment (`meeting_points`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ _EVER = Instant(float("-inf"))
 
 @dataclass(frozen=True)
 class InputSnapshot:
-    """A stored snapshot of an input: its Delta version, and what it reflects."""
+    """A stored snapshot of an input: its Delta version and its provenance."""
 
     version: int
     provenance: Provenance
@@ -30,7 +30,7 @@ class InputSnapshot:
 
 @dataclass(frozen=True)
 class Choice:
-    """The moment to read at, and the version of each input that is right then."""
+    """The moment to read at, and the version of each input that is right at that moment."""
 
     moment: Instant
     versions: Mapping[str, int]
@@ -47,7 +47,7 @@ def newest_common_moment(
     newest interval that all inputs share.
     """
     # Snapshots follow each other: if the newest few of each input share a moment, no older snapshot
-    # shares a newer moment. So most snapshots seldom matter.
+    # shares a newer moment. So most snapshots rarely matter.
     newest = {name: candidates[-_FEW:] for name, candidates in inputs.items()}
     choice = _common_moment(newest, channels, not_after)
     if choice is None and any(len(each) > _FEW for each in inputs.values()):

@@ -1,8 +1,8 @@
 """When does a view that promises consistency want a refresh, and from which versions?
 
 Such a view moves all its inputs at once, to one moment (`versions`), in the cheapest way. It wants
-that when an input has moved beyond what the view reflects, and when what it stores is of no use. An
-input that can't be watched (files, another catalog) is read again now and then.
+a refresh if an input has newer data than the view reflects, or if a refresh can't build on its
+stored rows. An input that can't be watched (files, another catalog) is read again now and then.
 """
 
 from collections.abc import Mapping
@@ -22,14 +22,14 @@ from springhouse.project.declarations.declaration import Project, View
 from springhouse.units import Instant, Seconds
 
 OPAQUE_PERIOD = Seconds(60.0)
-"""How often a view is refreshed if nobody can watch its inputs."""
+"""The period of refreshes of a view whose inputs can't be watched."""
 
 UNWATCHED = "its inputs can't be watched"
 
 
 @dataclass(frozen=True)
 class ViewAnswer:
-    """What a view wants now, and until when that holds if no log moves."""
+    """The refresh that a view wants now, and until when this holds if no log moves."""
 
     plan: RefreshPlan | None
     until: Instant = NEVER
@@ -53,7 +53,7 @@ class StrictViews:
         self._offers = offers
         self._stored = stored
         self._waits = waits
-        # When each view was refreshed last, also if there was nothing to commit.
+        # The time of each view's last refresh, even if it had nothing to commit.
         self._refreshed: dict[str, Instant] = {}
 
     def refreshed(self, view: str, now: Instant) -> None:
@@ -81,9 +81,9 @@ class StrictViews:
         return ViewAnswer(replace(plan, reason=reason))
 
     def _reason(self, view: View, plan: RefreshPlan, *, unwatched: bool) -> str | None:
-        """Why a view wants a refresh though it could build on what it stores; None if it does not.
+        """Why a view with usable stored rows wants a refresh; None if it wants none.
 
-        With `unwatched` it is time to read inputs again that can't be watched.
+        With `unwatched` it is time to read the inputs again that can't be watched.
         """
         if plan.asked:
             return f"new data in {', '.join(plan.asked)}"
@@ -119,14 +119,14 @@ class StrictViews:
         )
 
     def _looks_again(self, view: View) -> Instant:
-        """When a view is refreshed though nothing that can be watched has moved."""
+        """When to refresh a view even if none of its watched inputs has moved."""
         newest = self._logs.log(view.name).newest()
         if newest is None or not self._chooser.inputs(view.name).opaque:
             return NEVER
         return Instant(max(newest.at, self._refreshed.get(view.name, newest.at)) + OPAQUE_PERIOD)
 
     def _changed_unseen(self, view: View, versions: Mapping[str, int]) -> str | None:
-        """The input that has other rows though no base table has moved; None if none has."""
+        """The input whose rows changed although no base table has moved; None if there is none."""
         note = newest_note(self._logs, view.name)
         read = note.read if note is not None else {}
         for key, version in versions.items():

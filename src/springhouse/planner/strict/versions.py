@@ -1,7 +1,7 @@
 """From which versions of its inputs is a view refreshed next?
 
-The states of the inputs come from the logs, `moment` finds the moment that they share, and the
-`Chooser` says whether that would bring the view forward.
+The states of the inputs come from the logs. `moment` finds the moment that they share, and the
+`Chooser` decides whether that moment would bring the view forward.
 """
 
 from collections.abc import Mapping, Sequence
@@ -34,7 +34,7 @@ _UNTRACKED = (ReadMode.OTHER, ReadMode.SOURCE)
 
 @dataclass(frozen=True)
 class ViewInputs:
-    """What a view reads: keys of tables whose versions are known, and whether there is more."""
+    """A view's inputs: keys of tables with known versions, and whether there are other inputs."""
 
     keys: tuple[str, ...]
     opaque: bool
@@ -50,12 +50,12 @@ class Chooser:
         self._revealed: dict[str, frozenset[str]] = {}
 
     def reveal(self, view: str, keys: Sequence[str]) -> None:
-        """A call of the view's function read these tables, which its source may not have told."""
+        """A call of the view's function read these tables; its source text may not name them."""
         # A new set, because other threads may be reading the old one.
         self._revealed[view] = self._revealed.get(view, frozenset()) | frozenset(keys)
 
     def inputs(self, view: str) -> ViewInputs:
-        """The tables that a view reads, as far as is known by now."""
+        """The tables that a view reads, as far as they are known now."""
         listed = self._graph.inputs(view)
         keys = [input_key(i.reading, i.name) for i in listed if i.reading not in _UNTRACKED]
         revealed = sorted(self._revealed_by(view))
@@ -63,7 +63,7 @@ class Chooser:
         return ViewInputs(tuple(dict.fromkeys([*keys, *revealed])), opaque)
 
     def _revealed_by(self, view: str) -> frozenset[str]:
-        """The tables that a function read when we, or another process, called it last."""
+        """The tables that a function read in its last call, by this or another process."""
         if not isinstance(self._project.views[view].query, PythonQuery):
             return frozenset()
         note = newest_note(self._logs, view)
@@ -71,23 +71,23 @@ class Chooser:
         return self._revealed.get(view, frozenset()) | frozenset(read)
 
     def missing(self, view: str) -> list[str]:
-        """The inputs that nobody has made yet: the view has to wait for them."""
+        """The inputs that do not exist yet: the view has to wait for them."""
         return [key for key in self.inputs(view).keys if self._logs.log(key).newest() is None]
 
     def choose(self, view: str, *, meet_siblings: bool = True) -> Choice | None:
         """The versions to read next; None if the inputs have no moment in common.
 
         While base tables move, a view goes to a moment at which its siblings are, so that their
-        readers find a moment in common. When base tables stand still, that is the newest moment.
+        readers find a common moment. When base tables stand still, it goes to the newest moment.
         """
         keys = self.inputs(view).keys
         if not keys:
-            # No inputs to agree: VALUES, or files that nobody watches.
+            # No input has versions: VALUES, or files that can't be watched.
             return Choice(NOW, {})
         channels = self.channels()
         candidates = self._candidates_of(keys)
         if not all(candidates.values()):
-            return None  # An input reflects a table that was made anew, and has to come first.
+            return None  # An input reflects a table that was created again: refresh it first.
         bound = self._project.views[view].promise.inconsistency_seconds
         if bound > 0:
             free = self._newest_of_each(candidates)
@@ -114,7 +114,7 @@ class Chooser:
         return newest_common_moment(self._candidates_of(keys), self.channels())
 
     def channels(self) -> Mapping[str, Channel]:
-        """Every table as an input channel, looked up when it is asked for."""
+        """Every table as an input channel, looked up at the first access."""
         return Channels(self._logs)
 
     def _candidates_of(self, keys: Sequence[str]) -> dict[str, list[InputSnapshot]]:
@@ -138,8 +138,8 @@ class Chooser:
     def _right_states(self, key: str) -> list[TableState]:
         """The recent states of a table or view, without states that reflect deleted tables.
 
-        A table that was made anew counts its versions from 0 again. So the versions in a state do
-        not tell which table they count; only the ids do.
+        A table that was created again counts its versions from 0 again. So the versions in a state
+        do not identify the table that they count; only the ids do.
         """
         recent = self._logs.log(key).snapshots()[-_MOST_CANDIDATES:]
         if key not in self._project.views:
@@ -172,7 +172,7 @@ class Chooser:
         return own is None or own.precedes(provenance_of(self._logs, choice.versions))
 
     def _siblings(self, view: str) -> list[str]:
-        """Views that somebody reads together with this one."""
+        """The views that some reader reads together with this view."""
         siblings: dict[str, None] = {}
         for reader in self._graph.dependents(view):
             declared = self._project.views.get(reader)

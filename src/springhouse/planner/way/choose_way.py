@@ -1,19 +1,19 @@
 """In which way is a view refreshed now, and why?
 
 `choose_way` is one function from facts to one immutable decision. Facts are numbers of rows, the
-seconds of past refreshes, and what is stored. The decision is a way, what becomes of the state, the
-expected cost, a sentence that says why, and the other ways with their costs. Forecast, plan and
-execution ask the same function. Only the execution can have a closer look at files.
+seconds of past refreshes, and the stored state. The decision has a way, the future of the state,
+the expected cost, the reason as a sentence, and the other ways with their costs. Forecast, plan and
+execution call the same function. Only the execution can take a closer look at files.
 
     the view has only its query   recomputed, without state
     nothing to build on           recomputed; with state if the absence of state has cost as much as
-                                  building it; or once, as a try, when that costs little
+                                  building it; or once, as a try, if that costs little
     the user asked for a way      that way
     else                          the cheapest way; but state is not given up before its use has
                                   cost as much as building it again
     a statement failed            recomputed by the query, and the failure is remembered
 
-The closer look reads which keys changed. It happens only where numbers of rows can't decide.
+The closer look reads which keys changed. It happens only if numbers of rows can't decide.
 """
 
 from collections.abc import Sequence
@@ -36,19 +36,19 @@ STATE_ROWS = 150_000
 """With more input rows than this, the first refresh builds state."""
 
 _CLEARLY = 2.0
-"""A way that is so many times cheaper than all others is taken without a closer look."""
+"""A way that is this many times cheaper than all others needs no closer look."""
 
 _TRIED = 2
-"""So many refreshes in a row show what a way costs."""
+"""The number of refreshes in a row that show the cost of a way."""
 
 _WRONG = 1.5
-"""A way is tried once if it seems to cost up to so many times a recomputation."""
+"""A way is tried once if it seems to cost up to this many times a recomputation."""
 
 _TRY = 0.1
 """The most that a try may cost, as a part of the seconds of all refreshes so far."""
 
 _LEAST_SHARE = 0.25
-"""To build state counts as at least this part of a recomputation."""
+"""The assumed cost of building state is at least this part of a recomputation."""
 
 
 class Look(Protocol):
@@ -61,14 +61,15 @@ class Look(Protocol):
 
 @dataclass(frozen=True)
 class WayFacts:
-    """What is known about one refresh before anything is read.
+    """The facts about one refresh that are known before the refresh reads anything.
 
-    `batch` is the cost of a recomputation, `building` that of one that also builds state, and
-    `changes` are the costs of the ways that apply changes, the usual way first. `only` says why the
-    view has no way but its query, `anew` why nothing stored is of use, and `missing` why there is
-    no state. `is_new` says that no rows of today's definition are stored. With `keep` the view
-    needs state at any cost. `asked` is a way that somebody asked for. `unchanged` says that no
-    input has other rows. `failed` is a statement that failed before.
+    `batch` is the cost of a recomputation, `building` of a recomputation that also builds state,
+    and `changes` are the costs of the ways that apply changes, the usual way first. `only` says why
+    the view has no way but its query, `anew` why the stored rows are useless, and `missing` why
+    there is no state. `is_new` says that no rows of the present definition are stored. With `keep`
+    the view needs state at any cost. `asked` is a way that the user or the search chose.
+    `unchanged` says that the rows of all inputs are the same. `failed` is a statement that failed
+    before.
     """
 
     batch: WayCost
@@ -89,18 +90,18 @@ class WayFacts:
 
     @property
     def is_plain(self) -> bool:
-        """Whether there is state to build on and nothing in the way: then rows alone decide."""
+        """Whether there is state to build on and no special case: then rows alone decide."""
         return not (self.only or self.anew or self.missing or self.unchanged or self.failed)
 
 
 @dataclass(frozen=True)
 class Decision:
-    """The way that a refresh goes.
+    """The way of a refresh.
 
-    `foreseen` is the formula's answer before anything was read. `missed` are the seconds that state
-    would have saved. A decision is `sure` if no other way comes near by numbers of rows. After a
-    failure a refresh `teaches` nothing, because part of its time went into the statement that
-    failed. `failed` is the failure to remember.
+    `foreseen` is the formula's answer before the refresh read anything. `missed` are the seconds
+    that state would have saved. A decision is `sure` if, by numbers of rows, no other way costs
+    about the same. After a failure a refresh `teaches` nothing, because part of its time went into
+    the failed statement. `failed` is the failure to remember.
     """
 
     why: str
@@ -131,7 +132,7 @@ class Decision:
 def choose_way(facts: WayFacts, look: Look | None = None) -> Decision:
     """How to refresh a view."""
     if facts.only:
-        # Nobody knows how many rows a function reads, so the formula can't learn from it.
+        # The number of rows that a function reads is unknown, so the formula can't learn from it.
         return replace(_recomputed(facts, facts.only, state=False), teaches=False)
     if facts.asked is WidgetVariant.ASYNCHRONOUS:
         return _driven(facts, look)
@@ -149,7 +150,7 @@ def choose_way(facts: WayFacts, look: Look | None = None) -> Decision:
 
 
 def decide_rebuild(facts: WayFacts, why: str, *, state: bool) -> Decision:
-    """The refresh of a view after a stored file turned out to be of no use."""
+    """The refresh of a view after a stored file proved unusable."""
     return replace(_recomputed(facts, why, state=state and not facts.only), teaches=False)
 
 
@@ -165,7 +166,7 @@ _FAILED = "an incremental refresh failed"
 
 
 def _after_a_pause(facts: WayFacts, failed: FailedStatement) -> Decision:
-    """A compiled statement failed before: try it again now and then, with new state."""
+    """After the failure of a compiled statement: try it again now and then, with new state."""
     if failed.pause > 0:
         decision = _recomputed(facts, f"{_FAILED} before: {failed.problem}", state=False)
         return replace(decision, failed=replace(failed, pause=failed.pause - 1))
@@ -174,7 +175,7 @@ def _after_a_pause(facts: WayFacts, failed: FailedStatement) -> Decision:
 
 
 def _driven(facts: WayFacts, look: Look | None) -> Decision:
-    """A refresh from the new rows of one input, which the search has chosen already."""
+    """A refresh from the new rows of one input, which the search has already chosen."""
     (unread,) = facts.changes
     cost = look.cost(WidgetVariant.ASYNCHRONOUS) if look is not None else unread
     cost = facts.past.corrected(cost)
@@ -182,7 +183,7 @@ def _driven(facts: WayFacts, look: Look | None) -> Decision:
 
 
 def _without_state(facts: WayFacts) -> Decision:
-    """There is no state: build it if it would have been used enough."""
+    """Without state: build it if it would have been used enough."""
     batch = facts.past.corrected(facts.batch, hopeful=True)
     other = min(_unread(facts), key=_seconds)
     saved = max(batch.seconds - other.seconds, 0.0)
@@ -199,7 +200,7 @@ def _without_state(facts: WayFacts) -> Decision:
 
 
 def _is_worth_a_try(facts: WayFacts, other: WayCost, batch: WayCost, building: float) -> bool:
-    """Whether to build state once though the formula says that it does not pay.
+    """Whether to build state once, although the formula says that it does not pay.
 
     Only a try can show that the formula is wrong about this view.
     """
@@ -244,7 +245,7 @@ def _with_state(facts: WayFacts, look: Look | None) -> Decision:
 def _given_up(
     facts: WayFacts, why: str, batch: WayCost, others: tuple[WayCost, ...], *, clear: bool = True
 ) -> Decision:
-    """A recomputation though there is state: the state is built anew, or given up."""
+    """A recomputation although there is state: the state is built again, or given up."""
     building = _building_seconds(facts)
     state = facts.keep or worth_keeping(facts.refreshes, batch.seconds, building)
     outcome = "built anew" if state else "given up"
@@ -262,7 +263,7 @@ def _unread(facts: WayFacts, *, hopeful: bool = False) -> list[WayCost]:
 
 
 def _is_clear(facts: WayFacts, batch: WayCost, unread: Sequence[WayCost]) -> bool:
-    """Whether numbers of rows decide: no way comes near the cheapest, which was used lately."""
+    """Whether numbers of rows decide: the cheapest way was used lately, and is clearly cheapest."""
     if len(unread) == 1 and facts.incremental:
         return True
     first, *others = sorted([batch, *unread], key=_seconds)
@@ -272,7 +273,7 @@ def _is_clear(facts: WayFacts, batch: WayCost, unread: Sequence[WayCost]) -> boo
 
 
 def _looked_at(facts: WayFacts, unread: Sequence[WayCost], look: Look) -> list[WayCost]:
-    """The ways, the cheapest first, with a closer look at each that may be the cheapest."""
+    """The ways, the cheapest first; ways that may be the cheapest get a closer look."""
     best = facts.past.corrected(look.cost(unread[0].way), hopeful=True)
     ways = [best]
     for each in unread[1:]:

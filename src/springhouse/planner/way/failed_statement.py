@@ -1,8 +1,8 @@
 """What does a view remember of a compiled statement that Spark could not run?
 
 A view that plain Spark can compute is never stuck: the refresh runs the view's own query instead.
-The next refreshes are full, too. After two of them (four after a second failure, and so on) one
-tries the compiled statement again.
+The next two refreshes are also full (four after a second failure, and so on). Then a refresh tries
+the compiled statement again.
 """
 
 from collections.abc import Mapping

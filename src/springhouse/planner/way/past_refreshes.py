@@ -6,12 +6,13 @@ Past refreshes correct the formula (`refresh_cost`) by two factors:
 
 The **machine** has one factor, and every refresh of every view teaches it, first builds included.
 The factor follows the median of the last refreshes. So neither one slow view nor one pause moves
-it, and a machine that changes its speed is noticed when views agree. The **correction** is the
-factor by which refreshes of one view and way took longer than the machine explains. Only refreshes
-of about the same expected length count: an error for a small change need not be one for a large.
+it, but a change of the machine's speed does, because then the views agree. The **correction** is
+the factor by which refreshes of one view and way took longer than the machine explains. Only
+refreshes of about the same expected length count: an error for a small change may not apply to a
+large one.
 
-A way that a view never went takes the correction of the ways that it went. A recomputation without
-state takes that of one with state, and the other way round.
+A way that a view never used takes the correction of the ways that it used. A recomputation without
+state takes the correction of recomputations with state, and vice versa.
 """
 
 from collections.abc import Sequence
@@ -27,23 +28,23 @@ BUILDING = "building"
 """The way of a recomputation that also builds state."""
 
 REMEMBERED = 50
-"""How many of a view's last commits teach."""
+"""How many of a view's last commits give lessons."""
 
 _KEPT = 12
-"""How many lessons of each way are kept, so that a way that is seldom used is not forgotten."""
+"""How many lessons of each way are kept, so that a rarely used way is not forgotten."""
 
 _LESSONS = 5
 _ALIKE = 3.0
 """Refreshes whose estimates differ by up to this factor teach about each other."""
 
 _MOST = (4.0, 4.0, 20.0)
-"""The largest correction by none, one or two lessons: the first refresh of a process says little.
+"""The largest correction by none, one or two lessons: the first refresh of a process shows little.
 
-More lessons may correct by any factor, because a function of a user may take any time.
+More lessons may correct by any factor, because a user's function may take any time.
 """
 
 _EVIDENCE = 3
-"""So many lessons are evidence that a way is slow."""
+"""The number of lessons that prove that a way is slow."""
 
 _VOICES = 5
 _FOLLOWS = 1.0
@@ -52,9 +53,9 @@ _FOLLOWS = 1.0
 
 @dataclass(frozen=True)
 class Lesson:
-    """A refresh that took so many seconds on a machine of that speed.
+    """The seconds of one refresh, with the speed of the machine at that time.
 
-    `expected` is the formula's answer, `foreseen` its answer before anything was read.
+    `expected` is the formula's answer, `foreseen` its answer before the refresh read anything.
     """
 
     way: str
@@ -79,9 +80,9 @@ class Past:
     machine: float = 1.0
 
     def corrected(self, cost: WayCost, *, unread: bool = False, hopeful: bool = False) -> WayCost:
-        """A cost, corrected by the past; `unread` if it was estimated before anything was read.
+        """A cost, corrected by the past; `unread` if its estimate is from before any reading.
 
-        With `hopeful` the best of a few lessons counts, because one pause is no evidence.
+        With `hopeful` the best of a few lessons counts, because one pause proves nothing.
         """
         way = BUILDING if cost.state_seconds else WAYS[cost.way]
         own = self.correction(way, cost.estimate, unread=unread)
@@ -102,14 +103,14 @@ class Past:
         """
         taught = self._of(way, unread=unread)
         alike = self._alike(taught, estimate, unread=unread)
-        # How much a small change reads says nothing about a large one.
+        # The rows that a small change reads say nothing about a large change.
         told = unread and bool(alike)
         wrong = [each.wrong(unread=told) for each in (alike or taught)[-_LESSONS:]]
         most = _MOST[len(alike)] if len(alike) < len(_MOST) else inf
         return min(max(median([1.0, *wrong]), 1 / most), most)
 
     def _of(self, way: str, *, unread: bool) -> list[Lesson]:
-        """The lessons about a way, or else about the way that is most like it."""
+        """The lessons about a way, or else about the most similar way."""
         own = [each for each in self.lessons if each.way == way]
         looked = [each for each in own if each.expected != each.foreseen]
         if looked and not unread:
@@ -124,18 +125,18 @@ class Past:
 
     @staticmethod
     def _alike(lessons: Sequence[Lesson], estimate: float, *, unread: bool) -> list[Lesson]:
-        """The lessons of refreshes that were expected to take about as long."""
+        """The lessons of refreshes with about the same expected time."""
         low, high = estimate / _ALIKE, estimate * _ALIKE
         return [each for each in lessons if low <= each.formula(unread=unread) <= high]
 
 
 @dataclass
 class Learned:
-    """The lessons of all views; it hears of each refresh once, in order."""
+    """The lessons of all views; the caller reports each refresh once, in order."""
 
     machine: float = 1.0
     _lessons: dict[str, tuple[Lesson, ...]] = field(default_factory=dict)
-    # The errors of the last refreshes against the present factor, as logarithms.
+    # The errors of the last refreshes relative to the present factor, as logarithms.
     _voices: tuple[float, ...] = ()
 
     def past(self, view: str) -> Past:
@@ -148,7 +149,7 @@ class Learned:
 
     def take(self, view: str, refresh: PastRefresh) -> None:
         """Learn from a refresh; a refresh without an estimate teaches nothing."""
-        # Under a clock that stands still, as in a test, nothing takes any time.
+        # With a clock that stands still, as in a test, all durations are 0.
         if refresh.expected <= 0.0 or refresh.seconds <= 0.0:
             return
         way = taught_way(refresh)
@@ -169,7 +170,7 @@ class Learned:
 
 
 def taught_way(refresh: PastRefresh) -> str:
-    """Which way a refresh teaches about."""
+    """The way that a refresh gives a lesson about."""
     built = refresh.stateful and refresh.variant == WAYS[WidgetVariant.BATCH]
     return BUILDING if built else refresh.variant
 

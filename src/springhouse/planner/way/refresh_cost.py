@@ -3,13 +3,13 @@
 The formula counts seconds on the machine on which the rates were measured:
 
     full          START + rows × ROW
-    state         beyond that: full × (rows read again / rows) + hidden rows × HIDDEN_ROW
+    state         in addition: full × (rows read again / rows) + hidden rows × HIDDEN_ROW
     other ways    queries × QUERY + rows read × LOOKED_AT
                   + (changed rows × relations + rows that the changed rows meet) × CHANGED
                   + further rows of the view that come or go × MADE
 
 `past_refreshes` corrects it in two ways: by the speed of this machine, one factor for all views,
-and by what the queries of this view take beyond that.
+and by a factor for the queries of this view.
 """
 
 from dataclasses import dataclass, replace
@@ -39,9 +39,9 @@ _LEAST_BUILDING = 0.5
 class WayCost:
     """The cost of refreshing a view in one way now.
 
-    `rows_met` are rows of other tables that touched groups meet. `rows_made` are rows of the view
-    that come or go beyond those that changed, as a guess. `state_seconds` are the seconds that a
-    recomputation takes longer if it also builds state.
+    `rows_met` are rows of other tables that touched groups need. `rows_made` is a guess of the
+    further rows that the view gains or loses, besides the changed rows. `state_seconds` are the
+    additional seconds of a recomputation that also builds state.
     """
 
     way: WidgetVariant
@@ -77,7 +77,7 @@ class WayCost:
 
 
 def with_state(plain: WayCost, read_again: float, hidden_rows: int) -> WayCost:
-    """A recomputation that also builds state, from the plain one.
+    """The cost of a recomputation that also builds state, from the cost of the plain one.
 
     Its extra steps read `read_again` times as many rows as the plain query, at least a quarter.
     """
