@@ -1,7 +1,8 @@
 """A warehouse of the chaos program: `python _chaos_worker.py live|settle FOLDER SECONDS-OFF`.
 
-`live` keeps everything fresh until it is ended, under a clock that is so many seconds off. `settle`
-brings everything up to date, says what failed and what `verify --recompute` finds, as JSON.
+`live` keeps everything fresh until the process is killed, under a clock that is this many seconds
+off. `settle` refreshes everything, and prints the failures and the findings of `verify --recompute`
+as JSON.
 """
 
 import json
@@ -30,9 +31,9 @@ def main() -> None:
             failures = {name: each.problem for name, each in warehouse.refresh().failures.items()}
             if not failures and not warehouse.plan():
                 break
-        warehouse.refresh()  # What sinks were still to be given.
+        warehouse.refresh()  # Deliver the changes that sinks still lack.
         problems = {e.table: e.problems for e in warehouse.verify(recompute=True) if e.problems}
-        # Past what Spark may still print while it ends.
+        # Spark may also print to stdout; the reader takes the last line.
         sys.stdout.write(json.dumps({"failures": failures, "problems": problems}) + "\n")
         sys.stdout.flush()
 

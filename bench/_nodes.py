@@ -1,7 +1,7 @@
-"""The nodes of one cluster as processes on this machine: started, killed, asked how they are.
+"""The nodes of one cluster as processes on this machine: starting, killing and inspecting them.
 
-Each is in a session of its own, so that it is killed with its JVM, and writes to a log of its own.
-The ports are free ones; a node that is started again has the address that it had.
+Each node is in a session of its own, so that a kill ends its JVM too, and writes to its own log.
+The ports are free ones; a node that is started again keeps its address.
 """
 
 import os
@@ -27,7 +27,7 @@ _Found = TypeVar("_Found")
 
 
 class Nodes:
-    """All nodes of a cluster; those that run, and where each of them listens."""
+    """All nodes of a cluster: the processes that run, and the address of each node."""
 
     def __init__(self, cluster: str, names: Sequence[str], folder: Path) -> None:
         self.folder = folder
@@ -40,7 +40,7 @@ class Nodes:
 
     @property
     def running(self) -> list[str]:
-        """Those that were started, and neither killed nor asked to leave."""
+        """The nodes that were started, and neither killed nor asked to leave."""
         return list(self._processes)
 
     def start(self, name: str, *command: str, environment: Mapping[str, str] = {}) -> None:
@@ -55,11 +55,11 @@ class Nodes:
             )
 
     def kill(self, name: str) -> None:
-        """SIGKILL, in the midst of whatever it does."""
+        """Send SIGKILL to the node, in the middle of its work."""
         _end(self._processes.pop(name))
 
     def leave(self, *names: str, seconds: float = 60.0) -> list[int]:
-        """Ask these to leave, and wait until they have; their exit codes."""
+        """Ask these nodes to leave, and wait until they have left; return their exit codes."""
         leaving = [self._processes.pop(name) for name in names]
         for process in leaving:
             process.terminate()
@@ -72,12 +72,12 @@ class Nodes:
                 _end(process)
 
     def end(self) -> None:
-        """Kill all that still run."""
+        """Kill all nodes that still run."""
         for name in self.running:
             self.kill(name)
 
     def report(self) -> ClusterReport | None:
-        """How the cluster is, as the first node tells that answers; None if none does."""
+        """The state of the cluster, from the first node that answers; None if none answers."""
         asked = wire.encode_question(self._cluster)
         for name in self.running:
             with closing(PeerChannel(self._cluster, self.addresses[name], None)) as line:
@@ -97,14 +97,14 @@ class Nodes:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """Kill a process, if it still runs, and all that it started in its session."""
+    """Kill a process, if it still runs, and all processes of its session."""
     if process.poll() is None:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait(timeout=_END_SECONDS)
 
 
 def waited(look: Callable[[], _Found], what: str, seconds: float, every: float = 0.25) -> _Found:
-    """What a look finds, as soon as that is something."""
+    """The result of `look`, as soon as there is one."""
     deadline = time.monotonic() + seconds
     while not (found := look()):
         if time.monotonic() > deadline:
@@ -114,7 +114,7 @@ def waited(look: Callable[[], _Found], what: str, seconds: float, every: float =
 
 
 def free_ports(count: int) -> list[int]:
-    """So many ports, all different, on which nobody listens."""
+    """This many different ports on which nobody listens."""
     with ExitStack() as stack:
         found = [stack.enter_context(socket.socket()) for _ in range(count)]
         for each in found:

@@ -1,9 +1,9 @@
 """By how much does one thing take longer than another, on a machine that is never quiet?
 
-Both are measured in every round, in random order, and the seconds of a round are compared with each
-other: what slows a whole round down slows both. The median of those ratios is told, with the
-interval in which the true median lies nine times of ten, whatever the distribution (the sign test).
-A goal that the ratio misses is missed for sure only if the whole interval is beyond it.
+Every round measures both, in random order, and compares the two durations of that round: if a round
+is slow, both are slow. The result is the median of these ratios, with the interval that holds the
+true median nine times of ten, whatever the distribution (the sign test). A goal is missed for sure
+only if the whole interval is beyond it.
 """
 
 import statistics
@@ -17,7 +17,7 @@ ONE_SIDE = 0.05
 
 @dataclass(frozen=True)
 class Ratio:
-    """A median of ratios, where it lies for sure enough, and from how many rounds it comes."""
+    """A median of ratios, its interval, and the number of its rounds."""
 
     median: float
     low: float
@@ -41,7 +41,7 @@ def ratio(one: Mapping[int, float], other: Mapping[int, float]) -> Ratio:
 
 
 def _place(count: int) -> int:
-    """Which of so many sorted values is below the true median often enough; the first at least.
+    """The position, among this many sorted values, of one often enough below the true median.
 
     >>> [_place(count) for count in (3, 5, 8, 15)]
     [0, 0, 1, 3]

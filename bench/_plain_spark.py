@@ -1,7 +1,7 @@
-"""What does a Spark take that nobody has tuned?
+"""How long does a Spark take that nobody has tuned?
 
-A Spark in a process of its own, with Spark's own settings but for cores, memory and address. It
-runs queries over the files that it is told, and says how long each took: one line of JSON in, one
+The Spark has a process of its own, with its default settings except for cores, memory and address.
+It runs queries over the given files and returns the duration of each: one line of JSON in, one
 line out.
 
     with PlainSpark(memory="8g") as spark:
@@ -18,7 +18,7 @@ from types import TracebackType
 
 
 class PlainSpark:
-    """The process, from this side."""
+    """The client side of the process."""
 
     def __init__(self, memory: str) -> None:
         self._child = subprocess.Popen(
@@ -30,7 +30,7 @@ class PlainSpark:
         )
 
     def run(self, query: str, tables: Mapping[str, Sequence[str]], folder: Path) -> float:
-        """The seconds to run a query over Parquet files and to write what it gives."""
+        """The seconds to run a query over Parquet files and to write its result."""
         assert self._child.stdin is not None
         assert self._child.stdout is not None
         asked = {"query": query, "tables": tables, "folder": str(folder)}

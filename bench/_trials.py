@@ -1,6 +1,6 @@
-"""What is a random workload, and how does a policy fare on it beside simple ones?
+"""What is a random workload, and how does a policy compare with simple ones on it?
 
-A trial is drawn from its seed alone, so that a number is enough to run it again. The family:
+A trial depends on its seed alone, so the seed is enough to run it again. The family:
 
     tables      3 to 16: alone, in chains, in trees or with diamonds (each shape a quarter)
     tracks      1 to 4
@@ -14,21 +14,21 @@ A trial is drawn from its seed alone, so that a number is enough to run it again
     learning    in half of the trials; prior costs are exact in half, and else start and data are
                 wrong by up to a factor of 10 each (2 if nothing is learned)
 
-No table alone asks for more than half of a track to load its data, slow times included: one that
-does falls behind whatever the others do. All tables together may: then every policy falls behind
-without end, and the trial is called hopeless.
+No table alone needs more than half of a track to load its data, slow times included: otherwise it
+would fall behind under every policy. All tables together may need more than all tracks. Then every
+policy falls behind without end, and the trial is called hopeless.
 
-A promise allows a table, and what is made of it, to be stale, and a policy that heeds promises uses
-that. So a table counts as no fresher than its promises ask for:
+A promise allows a table and its derived tables to be stale, and a policy that heeds promises uses
+that. So a table counts as no fresher than its promises require:
 
     counted(t) = max(staleness(t), allowed),   allowed = promise + period, or 0 without a promise
 
-A table without a promise is allowed what the tables that it reads are allowed, and the time to load
+A table without a promise has the allowance of the tables that it reads, plus the time to load
 as much.
 
-The family was changed while the policy was tuned on it (seeds 0 to 760 and 10,000 to 10,160): what
-one table may ask for, how long slow times and runs are, how wrong prior costs are where nothing is
-learned, and what counts as stale where there are promises. All of that made bounds easier to keep.
+The family was changed while the policy was tuned on it (seeds 0 to 760 and 10,000 to 10,160): the
+need of one table, the length of slow times and runs, the errors of prior costs if nothing is
+learned, and the definition of stale with promises. All of these changes made bounds easier to keep.
 """
 
 from collections.abc import Sequence
@@ -54,7 +54,7 @@ _BOUNDED, _GROWING = 1.2, 1.5
 
 @dataclass(frozen=True)
 class Trial:
-    """A workload, its world, and for how long it is watched."""
+    """A workload, its world, and the length of the run."""
 
     seed: int
     workload: Workload
@@ -77,13 +77,13 @@ class StalenessHalves(NamedTuple):
     second: float
 
     def times(self, other: "StalenessHalves") -> float:
-        """How many times as stale as in the other run the tables are."""
+        """By which factor the tables are staler than in the other run."""
         return sum(self) / max(sum(other), 1e-9)
 
 
 @dataclass(frozen=True)
 class TrialVerdict:
-    """How a policy fared in a trial, beside FIFO and plain Max Benefit with inheritance."""
+    """The result of a policy in a trial, beside FIFO and plain Max Benefit with inheritance."""
 
     trial: Trial
     ours: StalenessHalves
@@ -144,7 +144,7 @@ def draw(seed: int) -> Trial:
 
 
 def _upstream(shape: str, count: int, dice: Dice) -> list[tuple[int, ...]]:
-    """What each table reads, by its number."""
+    """The inputs of each table, by its number."""
     found: list[tuple[int, ...]] = []
     for number in range(count):
         if shape == "alone" or number == 0:
@@ -173,7 +173,7 @@ def _table(
 
 
 def _bearable(table: TableProfile, slow: float) -> TableProfile:
-    """The same, if its data alone can be loaded on one track in the time in which it comes."""
+    """The table, limited so that one track can load its data as fast as the data arrives."""
     cost = cost_of(table)
     return replace(table, cost=LoadCost(cost.alpha, min(cost.beta, _MOST_OF_A_TRACK / slow)))
 
@@ -191,7 +191,7 @@ def _spread(low: float, high: float, dice: Dice) -> float:
 
 
 def allowed(trial: Trial) -> dict[str, float]:
-    """How stale each table may be by the promises of it and of what it reads."""
+    """How stale each table may be by its own promises and those of its inputs."""
     found: dict[str, float] = {}
     for table in trial.workload.tables:
         period = trial.workload.periods[table.name]
@@ -219,7 +219,7 @@ def halves(trial: Trial, policy: Policy) -> StalenessHalves:
 
 
 def others_with_a_guest(seed: int, policy: Policy) -> tuple[float, float]:
-    """How stale the others are beside a guest, and beside one that is promised the impossible.
+    """The staleness of the others beside a guest, and beside one with an impossible promise.
 
     The guest has priority 0.001, and its refresh takes twice as long as its promise allows.
     """

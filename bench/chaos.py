@@ -1,24 +1,24 @@
 """Does any row get lost, doubled or wrong, whatever happens at once?
 
-Two processes keep one warehouse fresh, without knowing of each other. The dice choose what happens
-meanwhile:
+Two processes keep one warehouse fresh, without knowing of each other. Meanwhile random events
+happen:
 
     new files, changes for CDC, records in a Delta table that is streamed
     another writer updates, deletes, overwrites, compacts and vacuums a Delta table under views
-    another writer deletes a Delta table and makes it anew, with as many versions or with fewer
+    another writer deletes a Delta table and creates it again, with as many versions or with fewer
     processes are killed (SIGKILL), stopped for a while (SIGSTOP), and started with a wrong clock:
     an hour behind, ten years ahead
-    `vacuum` that keeps nothing but what somebody needs, without any grace; compaction
+    `vacuum` without any grace keeps only files that somebody needs; compaction
     files of views vanish or rot: rows, changes, state; files of nobody lie about
-    the folder of a base table is deleted, to be read anew
+    the folder of a base table is deleted, so that the table is read again
 
-Now and then everybody is killed, one process brings everything up to date, and every row of every
-table, view, quarantine and sink is held against what was sent (by DuckDB and plain Python, with
-nothing of Springhouse's), and `verify --recompute` may find nothing.
+At intervals the program kills all processes and lets one process refresh everything. It compares
+every row of every table, view, quarantine and sink with the data that was sent, by DuckDB and plain
+Python, without any code of Springhouse. `verify --recompute` must find nothing.
 
-Run: `python bench/chaos.py [--minutes 30] [--seed N] [--keep FOLDER]`. The seed decides what
-happens in which order, to which table and file; only how much of it meets is up to the machine. The
-exit code is 1 if a row is not as it should be, and the folder is kept.
+Run: `python bench/chaos.py [--minutes 30] [--seed N] [--keep FOLDER]`. The seed decides the order
+of the events, and their tables and files; only their timing depends on the machine. If a row is
+wrong, the exit code is 1, and the folder is kept.
 """
 
 import argparse
@@ -121,7 +121,7 @@ class Wrong(Exception):
 
 @dataclass
 class Sent:
-    """Everything that was sent, and what others' tables hold now."""
+    """All data that was sent, and the current rows of other writers' tables."""
 
     readings: list[tuple[int, int, int]] = field(default_factory=list)
     rooms: dict[int, str] = field(default_factory=dict)
@@ -131,7 +131,7 @@ class Sent:
 
 
 class Chaos:
-    """One warehouse, two processes that run it, and the dice."""
+    """One warehouse, two processes that run it, and the random events."""
 
     def __init__(self, folder: Path, seed: int) -> None:
         self.folder, self.dice = folder, random.Random(seed)
@@ -151,10 +151,10 @@ class Chaos:
         self.arrive()
         self.sensors()
 
-    # What others do
+    # Actions of others
 
     def arrive(self) -> None:
-        """New files; one in ten readings is bad."""
+        """Write new files; one in ten readings is bad."""
         for _ in range(self.dice.randint(1, 3)):
             first = len(self.sent.readings)
             rows = []
@@ -191,7 +191,7 @@ class Chaos:
         write_deltalake(self.data("log"), pa.table({"id": [r[0] for r in rows]}), mode="append")
 
     def log_anew(self) -> None:
-        """The streamed table is deleted once all of it was read, and made anew."""
+        """Delete the streamed table once all of it was read, and create it again."""
         if self.sent.log:
             self._await_log()
         shutil.rmtree(self.data("log"), ignore_errors=True)
@@ -230,7 +230,7 @@ class Chaos:
         table.vacuum(0, dry_run=False, enforce_retention_duration=False)
 
     def rates_anew(self) -> None:
-        """Deleted and made anew: with as many versions as before, or with any other number."""
+        """Delete a table and create it again, with as many versions as before or other ones."""
         before = 0
         if self.data("rates").exists():
             before = DeltaTable(self.data("rates")).version()
@@ -241,7 +241,7 @@ class Chaos:
             self.sent.rates = {s: self.dice.randrange(5) for s in range(SENSORS)}
             write_deltalake(self.data("rates"), _rates(self.sent.rates), mode="overwrite")
 
-    # What happens to the warehouse
+    # Harm to the warehouse
 
     def kill(self) -> None:
         self._end(self.dice.randrange(2))
@@ -279,7 +279,7 @@ class Chaos:
         self._harm(rotten)
 
     def _harm(self, how: Callable[[Path], Any]) -> None:
-        """A file of a view: any that lies there, in use or not."""
+        """Harm any file of a view, in use or not."""
         view = self.storage / "tables" / self.dice.choice(VIEWS)
         found = sorted(path for path in view.rglob("*.parquet") if "_delta_log" not in path.parts)
         pick = self.dice.random()
@@ -287,7 +287,7 @@ class Chaos:
             try:
                 how(found[int(pick * len(found))])
             except FileNotFoundError:
-                return  # Somebody vacuumed it first.
+                return  # Another process vacuumed the file first.
 
     def rubbish(self) -> None:
         table = self.storage / "tables" / self.dice.choice(["readings", *VIEWS])
@@ -331,7 +331,7 @@ class Chaos:
     def _told(self) -> str:
         return "".join((self.folder / "workers.log").read_text().splitlines(keepends=True)[-5:])
 
-    # What comes of it
+    # Checks
 
     def step(self) -> str:
         self._run()
@@ -340,7 +340,7 @@ class Chaos:
         try:
             getattr(self, happens)()
         except (DeltaError, SpringhouseError) as error:
-            # A tool of ours met what others are doing; it may say so, and it changes nothing.
+            # Our tool interfered with another process; it may report that, and changes nothing.
             self._log.write(f"{happens}: {error}\n".encode())
             self._log.flush()
             self.did[f"{happens} (refused)"] += 1
@@ -349,7 +349,7 @@ class Chaos:
         return happens
 
     def check(self) -> None:
-        """Kill everybody, bring everything up to date, and look at every row."""
+        """Kill all processes, refresh everything, and check every row."""
         self.end()
         told = self.folder / "told.json"
         with told.open("wb") as out:
@@ -412,7 +412,7 @@ class Chaos:
         return self.folder / "data" / name
 
     def _file(self, name: str, rows: list[dict[str, Any]]) -> None:
-        """A file that appears whole, as arriving files do."""
+        """Write a file that appears whole, as arriving files do."""
         self.files += 1
         path = self.data(name) / f"{self.files:06}.json"
         hidden = self.folder / f"{path.name}.part"

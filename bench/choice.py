@@ -2,13 +2,13 @@
 
 Two busy loops run beside Spark, so that everything takes several times as long as the formulas say.
 The two views of `bench/crossover.py` over TPC-H's orders and lines are refreshed after small
-changes, from their first refresh on: as the warehouse does it, always in full, and always
-incrementally. There is no warm-up: the first build, in a cold process, is one of the refreshes
-that the choice has to live with.
+changes, from their first refresh on, in three ways: by the warehouse's choice, always in full, and
+always incrementally. There is no warm-up: the choice must also cope with the first build in a cold
+process.
 
-Told per view: the way of each refresh, and the seconds of all after the first round over those of
-the better fixed way. Goal: at most 1.1 times that and one change of state (what the first build
-took), and after the third refresh the better way in at least 95 %.
+The program prints, per view, the way of each refresh, and the seconds of all refreshes after the
+first round, compared with the better fixed way. Goal: at most 1.1 times that and one change of
+state (the time of the first build), and after the third refresh the better way in at least 95 %.
 
 Run: `python bench/choice.py [--scale 0.2] [--rounds 12] [--loops 2] [--changed 0.001]`. It takes
 about five minutes on two cores, and fails if a goal is missed.
@@ -66,8 +66,8 @@ def main() -> None:
 def _kept(
     view: str, seconds: dict[tuple[str, str], list[float]], ways: list[str], built: float
 ) -> bool:
-    """Tell how one view was refreshed; whether it kept the goals."""
-    # In the first round whoever comes first pays for statements that are new to Spark.
+    """Print how one view was refreshed; return whether it kept the goals."""
+    # The first way in the first round pays for statements that are new to Spark.
     totals = {way: sum(seconds[view, way][1:]) for way in (*FIXED, CHOSEN)}
     better = min(FIXED, key=lambda way: totals[way])
     share = sum(way == better for way in ways[FIRST:]) / len(ways[FIRST:])
@@ -80,7 +80,7 @@ def _kept(
 
 @contextmanager
 def _busy(loops: int) -> Iterator[None]:
-    """So many processes that do nothing but use a core each."""
+    """This many processes that each keep a core busy."""
     running = [multiprocessing.Process(target=_spin, daemon=True) for _ in range(loops)]
     for each in running:
         each.start()

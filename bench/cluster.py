@@ -1,8 +1,8 @@
 """What does it cost to say who owns what?
 
-1,000 nodes and 100,000 units: how many units move, and how long the decision and the new version of
-the state take, when one node leaves, comes back, is overloaded, is drained; and when a tenth of all
-nodes leaves at once.
+1,000 nodes own 100,000 units. How many units move, and how long do the decision and the new version
+of the state take, when one node leaves, comes back, is overloaded or drained, and when a tenth of
+all nodes leaves at once?
 
 Run: `python bench/cluster.py [--nodes 1000] [--units 100000] [--json FILE]`. Goals: when a node
 leaves, its own units move and no others; a reassignment takes less than a heartbeat (300 ms).
@@ -23,7 +23,7 @@ HEARTBEAT_MILLISECONDS = 300
 
 
 def main() -> None:
-    """Measure, print, and say what was measured."""
+    """Measure, and print the results."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--nodes", type=int, default=1_000)
     parser.add_argument("--units", type=int, default=100_000)
@@ -39,7 +39,7 @@ def main() -> None:
 
 
 class Leader:
-    """The part of a leader that decides who owns what, and its state."""
+    """The part of a leader that decides about owners, and its state."""
 
     def __init__(self, nodes: list[str], units: Mapping[str, float]) -> None:
         self.nodes = nodes
@@ -47,7 +47,7 @@ class Leader:
         self.assigner = Assigner(ring_of(frozenset(nodes)), self.state, units)
 
     def decide(self, gone: frozenset[str] = frozenset(), **shares: float) -> tuple[int, float]:
-        """How many units moved, and the milliseconds that it took."""
+        """The number of units that moved, and the milliseconds that the decision took."""
         start = perf_counter()
         here = [node for node in self.nodes if node not in gone]
         if shares:
@@ -60,11 +60,11 @@ class Leader:
         return len(assignments), (perf_counter() - start) * 1000
 
     def owned_by(self, nodes: frozenset[str]) -> int:
-        """How many units these are meant to have."""
+        """The number of units that these nodes should own."""
         return sum(each.next_owner in nodes for each in self.state.assignments.values())
 
     def let_go(self) -> None:
-        """All that is to be handed on has been let go."""
+        """Release all units that have to move."""
         for unit, assignment in self.state.assignments.items():
             if assignment.heir is not None:
                 self.assigner.record_release(
@@ -73,7 +73,7 @@ class Leader:
 
 
 def ownership(count: int, units: int) -> dict[str, dict[str, float]]:
-    """Each occasion: how many units moved, how many had to, and how long it took."""
+    """For each occasion: how many units moved, how many had to, and how long it took."""
     nodes = [f"node{number}" for number in range(count)]
     start = perf_counter()
     leader = Leader(nodes, {f"unit {number}": 1.0 for number in range(units)})

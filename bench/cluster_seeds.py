@@ -1,13 +1,13 @@
 """Do nodes keep their laws in 100,000 bad worlds?
 
-Each seed is one run of `springhouse simulate cluster`: a cluster of 2 to 7 nodes, crashes with and
-without disk, Sparks that end, lost, late and repeated messages, partitions, pauses, clocks that
-drift; checkers apart from the nodes watch. The first broken law stops everything and prints the
-command that shows it again.
+Each seed is one run of `springhouse simulate cluster`: a cluster of 2 to 7 nodes. Nodes crash with
+and without their disk, Sparks end, messages are lost, late or repeated, and there are partitions,
+pauses and drifting clocks. Separate checkers watch the nodes. The first broken law stops everything
+and prints the command that replays it.
 
 Run: `python bench/cluster_seeds.py [--seeds 100000] [--first 0] [--jobs 2] [--json FILE]`; about
-14 milliseconds of a core per seed, 24 minutes of a core in all. Seeds are run in order, so that
-a run that was interrupted can go on with `--first`.
+14 milliseconds of a core per seed, 24 minutes of a core in all. Seeds run in order, so `--first`
+continues an interrupted run.
 """
 
 import argparse
@@ -29,7 +29,7 @@ TELL_SECONDS = 10.0
 
 
 def batch(first: int, count: int) -> tuple[int, float, str | None]:
-    """The events of these seeds, the longest time without a leader, and what was broken."""
+    """The events of these seeds, the longest time without a leader, and the broken law, if any."""
     events, worst = 0, 0.0
     for seed in range(first, first + count):
         try:

@@ -1,7 +1,7 @@
 """Does the scheduler keep what matters fresh when there is too much to do?
 
-On real Spark, through the public API: workloads that are drawn at random, each under five policies.
-The family was written down before the first run, and is not to be changed after one:
+On real Spark, through the public API: random workloads, each under five policies. The family was
+fixed before the first run, and must not change after one:
 
     streams     4 to 6; data comes every 1 to 20 s (order of magnitude uniform), one event at a time
     views       6 to 9; each reads a stream, or (three in ten) an earlier view
@@ -12,8 +12,8 @@ The family was written down before the first run, and is not to be changed after
                 tracks that is asked for if every table is refreshed for each of its data
     promises    none: no policy is told that anything may wait
 
-First it is measured what refreshes take without any work on this machine; works are then as long as
-the load asks for, and at least nothing. The policies are
+The program first measures how long refreshes take here without any work. Then it sets the works to
+reach the load; none is below zero. The policies are
 
     springhouse     the default
     fifo            first come, first served, as Spark Declarative Pipelines does
@@ -21,15 +21,15 @@ the load asks for, and at least nothing. The policies are
     priority queue  the highest priority first
     max benefit     that of paper 001: one queue, the largest priority inherited, no chopping
 
-Every second the warehouse notes how stale each table is: how long ago the newest data came in that
-it reflects. The figure is the mean of that, weighted by priority. Goals: at most half of FIFO's at
-the median of the workloads whose load is above 1, and never more than 5 % above the best baseline.
-Beside them stands about the least that any policy could reach: what the simulator says of the same
-tables with a track for each of them, so that nothing ever waits.
+Every second the warehouse notes the staleness of each table: the time since the newest data that
+the table reflects came in. The figure is its mean, weighted by priority. Goals: at most half of
+FIFO's at the median of the workloads whose load is above 1, and never more than 5 % above the best
+baseline. The table also shows about the least that any policy could reach: the simulator's result
+for the same tables with one track per table, so that nothing ever waits.
 
 Run: `python bench/contention.py [--workloads 5] [--seconds 60]`: 36 minutes on a quiet machine. It
-writes `bench/results/contention.md`. With `--workloads 1 --seconds 10` (2 minutes) one sees that it
-works, and nothing is written.
+writes `bench/results/contention.md`. `--workloads 1 --seconds 10` (2 minutes) shows that the
+program works, and writes nothing.
 """
 
 import argparse
@@ -90,7 +90,7 @@ libraries:
 
 @dataclass(frozen=True)
 class Table:
-    """A stream, or a view that reads another table and works for so long."""
+    """A stream, or a view that reads another table and works for this long."""
 
     name: str
     every_seconds: float
@@ -101,7 +101,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Workload:
-    """Tables, and the load that they are to be."""
+    """Tables, and the load that they should make."""
 
     seed: int
     load: float
@@ -113,7 +113,7 @@ class Workload:
         return sum(fixed[bool(t.reads)] / t.every_seconds for t in self.tables) / TRACKS
 
     def working(self, table_seconds: float, view_seconds: float) -> "Workload":
-        """The same, with works as long as the load asks for."""
+        """The same, with works as long as the load requires."""
         left = max(self.load - self.busy(table_seconds, view_seconds), 0.0) * TRACKS
         asked = sum(t.work / t.every_seconds for t in self.tables)
         return replace(
@@ -205,7 +205,7 @@ def write_project(folder: Path, workload: Workload, *, works: bool) -> None:
 
 
 def calibrated(folder: Path, workload: Workload) -> tuple[float, float]:
-    """What refreshes of tables and of views take here without any work."""
+    """How long refreshes of tables and of views take here without any work."""
     write_project(folder, workload, works=False)
     taken: dict[bool, list[float]] = {True: [], False: []}
     views = {table.name for table in workload.tables if table.reads}
@@ -226,11 +226,11 @@ def calibrated(folder: Path, workload: Workload) -> tuple[float, float]:
 def observed(
     folder: Path, workload: Workload, settings: Mapping[str, str], seconds: float
 ) -> float:
-    """The staleness of all tables, weighted by priority, over so many seconds."""
+    """The staleness of all tables, weighted by priority, over this many seconds."""
     write_project(folder, workload, works=True)
     with Warehouse(folder, configuration=dict(settings)) as warehouse:
         warehouse.refresh()
-        # To warm up, and for the scheduler to learn what refreshes take.
+        # Warm up, and let the scheduler learn the costs of refreshes.
         warehouse.run(seconds=WARM_UP_SECONDS)
         kept = warehouse.run(seconds=seconds).freshness
     weight = sum(table.priority for table in workload.tables)
@@ -268,7 +268,7 @@ def told(
     taken: tuple[float, float],
     seconds: float,
 ) -> str:
-    """The table, and what it says in sum."""
+    """The table of results, and its summary."""
     baselines = [policy for policy in POLICIES if policy != "springhouse"]
     lines = [
         "# Under contention: who stays fresh",

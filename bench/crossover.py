@@ -5,28 +5,28 @@ the orders with their lines, half of them deleted and half of them inserted. Wit
 suppliers`, views over lines and their suppliers, of whom some move to the next nation: few rows
 change, and all lines that refer to them change with them.
 
-Each view is there as often as there are ways to refresh it: always computed anew, always
-incremental, always by its touched groups; as the warehouse does it (the planner's choice, or the
-lake's where it is close); and once more, as a twin that is refreshed by force in the way that the
-warehouse takes. All are refreshed after every change, in random order: a noisy machine then
-disturbs all alike, and nobody always comes after the heaviest one and cleans up its memory.
+Each view exists once per way to refresh it: always recomputed, always incremental, always by its
+touched groups, and by the warehouse's choice (the planner's, or the lake's if the costs are close).
+One more copy is a twin: it is refreshed by force in the way that the warehouse takes. All copies
+are refreshed after every change, in random order: a noisy machine then disturbs all alike, and no
+copy always follows the heaviest one and cleans up its memory.
 
-Of each size the first ten changes are not counted: that is when costs are learned, and when state
-is built or given up. Those that have no choice learn nothing, so of the ten they are given the last
-four: one in which they are computed anew, one that builds state, and two to warm up. A way that is
-far behind by then is out of the race: a few rounds are enough to tell its seconds.
+The first ten changes of each size do not count: costs are learned in them, and state is built or
+given up. Copies without a choice learn nothing, so they take part only in the last four of the
+ten: one recomputes them, one builds state, and two warm up. A way that is far behind by then leaves
+the race: a few rounds are enough to show its seconds.
 
-Three things are told apart, each as the median of ratios within a round (see `_paired`):
+The page shows three values, each as the median of ratios within a round (see `_paired`):
 
     choice   the way that the warehouse takes over the best way, both by force: is it the right way?
-    chosen   what the warehouse takes over the best way: the goal, at most 15 % more
-    noise    the twin over the copy that is refreshed in the same way: what the same thing differs
-             from itself on this machine; nothing smaller than this can be seen
+    chosen   the warehouse over the best way: the goal, at most 15 % more
+    noise    the twin over the copy that is refreshed in the same way: the difference of the same
+             work from itself on this machine; smaller differences are invisible
 
 Run: `python bench/crossover.py [--changed orders] [--scale 0.2] [--rounds 25] [--minutes 30]
-[--sizes small]`. It writes what every refresh took to `crossover.csv` in `--results`, and tells it
-in `crossover.md`; `crossover_suppliers` for those. Rounds end when the time of their size is over,
-but not before there are five.
+[--sizes small]`. It writes the seconds of every refresh to `crossover.csv` in `--results`, and a
+page to `crossover.md`; for suppliers, to `crossover_suppliers`. The rounds of a size end when its
+time is over, but there are at least five.
 """
 
 import argparse
@@ -83,7 +83,7 @@ Rows = Mapping[str, pa.Table]
 
 @dataclass(frozen=True)
 class Story:
-    """What changes, by how much, and who reads it: tables with their keys, views with queries."""
+    """The changed tables with their keys, the sizes of changes, and views with their queries."""
 
     name: str
     about: str
@@ -98,7 +98,7 @@ class Story:
 
     @property
     def copies(self) -> list[tuple[str, str]]:
-        """Each view in each way; what has no groups can't recompute them."""
+        """Each view in each way; a view without groups can't recompute them."""
         return [
             (view, way)
             for view in self.views
@@ -162,7 +162,7 @@ SETTINGS = {"spark.driver.memory": "6g"}
 
 @dataclass(frozen=True)
 class Refresh:
-    """One that counts: how a copy of a view was to be refreshed, how it was, and how long."""
+    """A counted refresh: the intended way of a copy, the actual way, and the seconds."""
 
     view: str
     way: str
@@ -205,7 +205,7 @@ def main() -> None:
 def opened_warehouse(
     story: Story, folder: Path, scale: float, ways: Collection[str] = (*WAYS, CHOSEN, TWIN)
 ) -> Iterator["Race"]:
-    """A warehouse with the tables loaded and the copies of the views made, those of some ways."""
+    """A warehouse with loaded tables, and with the copies of the views for some ways."""
     copies = [copy for copy in story.copies if copy[1] in ways]
     files = tpch.generate(scale, folder / "generated")
     rows = {name: tpch.read(files[name]) for name in story.tables}
@@ -236,7 +236,7 @@ class Race:
         for name, table in self._tables.items():
             table.load(rows[name])
         self._changes = 0
-        # What the copies that have no choice are made to do; the twin follows the warehouse.
+        # The forced ways of copies without a choice; the twin follows the warehouse.
         self._forced = {(view, way): WAYS[way] for view, way in self._copies if way in WAYS}
         self.built: dict[str, float] = {}
         for view, way in self._copies:
@@ -246,7 +246,7 @@ class Race:
                 self._catch_up(view, way)
 
     def run(self, fractions: Sequence[float], rounds: int, seconds: float) -> list[Refresh]:
-        """What every copy took after every change that counts."""
+        """The seconds of every copy after every change that counts."""
         end = time.monotonic() + seconds
         found = []
         for number, fraction in enumerate(fractions):
@@ -268,7 +268,7 @@ class Race:
         return found
 
     def _warm_up(self, fraction: float) -> list[tuple[str, str]]:
-        """Changes that do not count; then, those whose seconds are worth comparing."""
+        """Make changes that do not count; return the copies whose seconds are worth comparing."""
         chosen = [(view, CHOSEN) for view in self._story.views]
         for _ in range(WARM_UP - WARM_UP_OF_THE_FORCED):
             self.change(fraction, "warm-up")
@@ -297,12 +297,12 @@ class Race:
         ]
 
     def shuffled(self, copies: Sequence[tuple[str, str]] = ()) -> list[tuple[str, str]]:
-        """Some copies, or all, in an order that every change has its own of."""
+        """Some copies, or all, in an order that differs for every change."""
         copies = copies or self._copies
         return random.Random(self._changes).sample(copies, len(copies))
 
     def change(self, fraction: float, what: str) -> None:
-        """Change the tables, and look after files as a warehouse does, unmeasured."""
+        """Change the tables, and maintain files as a warehouse does, unmeasured."""
         self._changes += 1
         print(f"{what}, change {self._changes}: {fraction:.2%}", flush=True)
         for name, change in self._story.change(self._rows, fraction, self._changes).items():
@@ -314,7 +314,7 @@ class Race:
                 compact(self._warehouse.internals.lake, _copy(view, way))
 
     def refreshed(self, view: str, way: str) -> tuple[float, str]:
-        """Refresh a copy of a view; the seconds, and how it was done."""
+        """Refresh a copy of a view; the seconds, and the way."""
         warehouse, name = self._warehouse, _copy(view, way)
         began = time.perf_counter()
         if way == CHOSEN:
@@ -333,7 +333,7 @@ class Race:
         return taken, newest.note.variant
 
     def _catch_up(self, view: str, way: str) -> None:
-        """Compute a copy anew, whatever it missed."""
+        """Recompute a copy, whatever it missed."""
         self._force(_copy(view, way), Way.BATCH)
 
     def _force(self, name: str, way: Way) -> None:
@@ -347,7 +347,7 @@ class Race:
         refresh_view(ready, plan.by(choose_way(asked, ready.look)))
 
     def _prove_equal(self, view: str) -> None:
-        """All copies of a view hold what its query gives."""
+        """Check that all copies of a view hold the rows of its query."""
         lake = self._warehouse.internals.lake
         spark = lake.spark.session()
         for name in self._story.tables:
@@ -361,13 +361,13 @@ class Race:
 
 
 def applied(key: str, table: pa.Table, change: tpch.Change) -> pa.Table:
-    """The table after a change: orders go with all their lines, so keys tell all."""
+    """The table after a change: orders go with all their lines, so the keys suffice."""
     gone = pc.is_in(table[key], value_set=change.deleted[key].combine_chunks())
     return pa.concat_tables([table.filter(pc.invert(gone)), change.inserted]).combine_chunks()
 
 
 class Point:
-    """One view at one size: who took how long, and what follows."""
+    """One view at one size: the seconds of every way, and the conclusion."""
 
     def __init__(self, refreshes: Sequence[Refresh]) -> None:
         self.seconds: dict[str, dict[int, float]] = defaultdict(dict)
@@ -398,7 +398,7 @@ Points = Mapping[tuple[str, float], Point]
 
 
 def told(story: Story, found: Sequence[Refresh], scale: float, seconds: float) -> str:
-    """The tables, and where the goal was missed."""
+    """The tables, and the points where the goal was missed."""
     by_point: dict[tuple[str, float], list[Refresh]] = defaultdict(list)
     for each in found:
         by_point[each.view, each.fraction].append(each)

@@ -1,11 +1,11 @@
 """What does one pass of deciding cost after one arrival, with ever more views that may wait?
 
-A warehouse of N views that may be inconsistent, ten over each pair of base tables: new rows of the
-first drive a refresh alone, what comes through the second may be a week old. The logs are pretend
-ones, so that deciding is measured and not the storage. Data arrives in one base table; then
+A warehouse of N views that may be inconsistent, ten over each pair of base tables. New rows of the
+first table cause a refresh at once; data from the second may be a week old. The logs are simulated,
+so that the program measures deciding and not the storage. Data arrives in one base table; then
 
-    pass    logs are looked at, plans are made of what moved, and the scheduler hears of them
-    again   the same when nothing has moved
+    pass    logs are read, plans are made for changed inputs, and the scheduler gets them
+    again   the same, after no change
 
 Goals: a pass over 1,000 views under 100 ms of processor time, over 10,000 under 1 s.
 Run: `python bench/deciding.py [--most 10000]`; it writes `bench/results/deciding.md`.
@@ -141,7 +141,7 @@ def warehouse(folder: Path, pairs: int) -> tuple[Facts, PretendLogs]:
 
 
 def arrive(logs: PretendLogs, table: str, at: float) -> None:
-    """A hundred new rows."""
+    """Add a hundred new rows."""
     note = PretendNote("append", "append", rows=1000, rows_added=100)
     logs.log(table).commit(Instant(at), note, is_channel=True)
 

@@ -1,24 +1,24 @@
 """How long does a warehouse pause when its nodes are killed, and is it right afterwards?
 
-Three nodes on `examples/shop`, each a process with a Spark of its own, on one storage, in which one
-warehouse has made everything for the first time. Every 10 s one of them, picked by dice, is killed
-with its JVM (SIGKILL) and started again at once, while the shop trades. Then the shop closes, the
-nodes are asked to leave, one warehouse takes in what they left, and it is checked, with nothing of
-Springhouse's, that
+Three nodes run `examples/shop`, each a process with a Spark of its own, on one storage; one
+warehouse has created all tables before. Every 10 s the program kills a random node with its JVM
+(SIGKILL) and starts it again at once, while the shop trades. Then the shop closes, the nodes are
+asked to leave, and one warehouse refreshes the rest. A check without any code of Springhouse proves
+that
 
     every base table holds every row that was sent exactly once, bad ones are in quarantine
     every view equals its recomputation, and no version of the diamond mixed two states
 
-Of every table the longest pause between two commits is reported, as it was while nodes were killed;
-of a view, less what its promise allows it to wait. Goal: under three election time-outs (9 s). And
-for every kill, how long it took until every table without a promise had a commit again.
+The report holds the longest pause of every table between two commits while nodes were killed; for
+a view, the wait that its promise allows is subtracted. Goal: under three election time-outs (9 s).
+It also holds, for every kill, the time until every table without a promise had a commit again.
 
 Run: `python bench/failover.py [--seconds 120] [--every 10] [--json FILE] [--keep FOLDER]`; about
-five minutes. With `--without-kills` nobody is killed: what a machine is too small for shows there.
+five minutes. `--without-kills` kills no node, and so shows pauses of a machine that is too small.
 A machine needs about a core per node; on less, Spark's start takes longer than a node lives. With
-`--server spark` the nodes share one Spark Connect server, which is not killed: what is left is what
-the cluster itself costs. With `--server sail` that server is Sail, which answers small queries in a
-tenth of the time.
+`--server spark` the nodes share one Spark Connect server, which is not killed: the result is the
+cost of the cluster itself. With `--server sail` that server is Sail, which answers small queries in
+a tenth of the time.
 """
 
 import argparse
@@ -51,7 +51,7 @@ import springhouse  # noqa: E402
 NODES = ("a", "b", "c")
 ELECTION_SECONDS = 3.0
 GOAL_SECONDS = 3 * ELECTION_SECONDS
-# The example has two for the whole machine, which three nodes share here.
+# The example has two tracks for the whole machine, which three nodes share here.
 TRACKS = {"springhouse.tracks": "1"}
 SETTINGS = TRACKS | {
     "springhouse.spark.master": "local[2]",
@@ -65,7 +65,7 @@ SETTINGS = TRACKS | {
 
 
 def start(nodes: Nodes, name: str, spark: Mapping[str, str]) -> None:
-    """A node of the shop; `spark` says which one computes."""
+    """Start a node of the shop; `spark` configures its engine."""
     addresses = ",".join(f"{each}={at}" for each, at in nodes.addresses.items())
     given = {**spark, "springhouse.cluster.nodes": addresses}
     options = [part for key, value in given.items() for part in ("-c", f"{key}={value}")]
@@ -74,7 +74,7 @@ def start(nodes: Nodes, name: str, spark: Mapping[str, str]) -> None:
 
 
 def served(server: str | None, folder: Path) -> AbstractContextManager[Mapping[str, str]]:
-    """Which Spark the nodes are told to use: one that they share, or one each."""
+    """The Spark settings of the nodes: one Spark that they share, or one each."""
     if server is None:
         return nullcontext(SETTINGS)
     return _shared(sail.spark_command if server == "spark" else sail.sail_command, folder)
@@ -111,7 +111,7 @@ def make(folder: Path, spark: Mapping[str, str]) -> None:
     """Give every table and view its first version."""
     both_cores = {**spark, "springhouse.tracks": "2"}
     with springhouse.open(folder, configuration=both_cores) as warehouse:
-        for _ in range(2):  # The second time takes in what came during the first.
+        for _ in range(2):  # The second refresh reads the data that came during the first.
             failures = warehouse.refresh().failures
             assert not failures, failures
 
@@ -126,9 +126,9 @@ def all_work(nodes: Nodes) -> bool:
 def pauses(
     warehouse: springhouse.Warehouse, begin: float, end: float
 ) -> dict[str, dict[str, float]]:
-    """Of every table the longest time without a commit, and how much of it was beyond its promise.
+    """The longest time of every table without a commit, and the part of it beyond its promise.
 
-    Only of tables to which something came in all the time; others have nothing to commit.
+    Only for tables with a constant stream of data; other tables have nothing to commit.
     """
     found = {}
     for name in warehouse.internals.watch.graph.order:
@@ -168,12 +168,12 @@ def recoveries(
 
 
 def check(folder: Path, spark: Mapping[str, str]) -> list[str]:
-    """Everything that is wrong with what the tables hold."""
+    """All errors in the rows of the tables."""
     accounts = ledger.from_json((folder / "ledger.json").read_text())
     with springhouse.open(folder, configuration=spark) as warehouse:
         order = warehouse.internals.watch.graph.order
         views = [warehouse.project.views[name] for name in order if name in warehouse.project.views]
-        # What came in after the last look of a node is taken in now, by this warehouse alone.
+        # This warehouse now reads, alone, the data that came in after the nodes looked last.
         failures = [
             f"{name}: {each.problem}" for name, each in warehouse.refresh().failures.items()
         ]
@@ -192,7 +192,7 @@ def check(folder: Path, spark: Mapping[str, str]) -> list[str]:
 
 @dataclass(frozen=True)
 class Plan:
-    """What is to be done to the nodes, and which Spark they have."""
+    """What happens to the nodes, and which Spark they have."""
 
     seconds: float
     every: float
@@ -210,7 +210,7 @@ def perform(folder: Path, plan: Plan) -> dict[str, Any]:
 
 
 def kill_and_watch(watcher: springhouse.Warehouse, folder: Path, plan: Plan) -> dict[str, Any]:
-    """What was done to the nodes, and how long tables stood still."""
+    """The kills of the nodes, and the pauses of the tables."""
     nodes, kills = Nodes("shop", NODES, folder), []
     try:
         with trading(folder):
@@ -237,7 +237,7 @@ def kill_and_watch(watcher: springhouse.Warehouse, folder: Path, plan: Plan) -> 
             time.sleep(plan.every)
             end = time.time()
         print("the shop is closed; the nodes leave …", flush=True)
-        # Who has only just been started would not understand that it is asked to leave.
+        # A node that has only just started would not understand a request to leave.
         waited(lambda: all_work(nodes), "node that works again", 120.0, every=1.0)
         codes = nodes.leave(*NODES)
     except BaseException:

@@ -6,11 +6,11 @@ thread, as in a Spark task:
     packs     from 256 KB to 32 MB, under the default policy
     policies  all of them, with packs of the default size
 
-Time (of the processor, as one thread is all there is: on a shared machine it says more than the
-clock's) is compared with the fastest of each flow, memory (the most bytes that waited in queues)
-with the least; ratios are geometric means over all flows, of medians over the rounds. The default
-has to be within 10 % of the choice that is fastest over all flows, in both comparisons, and the
-policy to need the least memory of all.
+Times are processor times, because there is only one thread: on a shared machine they say more than
+the clock does. Each time is compared with the fastest of its flow, and the memory (the most bytes
+that waited in queues) with the least. Ratios are geometric means over all flows, of medians over
+the rounds. Each default has to be within 10 % of the choice that is fastest over all flows, and the
+policy has to need the least memory of all.
 
 Run: `python bench/flow_defaults.py [--scale 0.3] [--rounds 3] [--keep]`. `--keep` writes
 `bench/results/flow_defaults.md`. It fails if a default is not the best.
@@ -61,7 +61,7 @@ class Compared:
         return statistics.geometric_mean(self.times(choice, flow, figure) for flow in FLOWS)
 
     def behind(self, choice: Hashable) -> float:
-        """Its time against that of the choice that is fastest over all flows."""
+        """The time of a choice against that of the choice that is fastest over all flows."""
         return self.mean(choice, 0) / min(self.mean(other, 0) for other in self.choices)
 
     def rows(self, name: Mapping[Hashable, str]) -> list[list[str]]:
@@ -79,7 +79,7 @@ class Compared:
 def compared(
     choices: Mapping[Hashable, Settings], sources: Mapping[str, pa.Table], rounds: int
 ) -> Compared:
-    """Every choice in turn, over every flow."""
+    """Run every choice in turn, over every flow."""
     took: dict[tuple[str, Hashable], list[tuple[float, float]]] = {}
     for flow, declared in FLOWS.items():
         graph = declared.graph({n: rows.schema for n, rows in sources.items()})
@@ -93,7 +93,7 @@ def compared(
 
 
 def main() -> None:
-    """Measure, tell, and write down."""
+    """Measure, print, and write the page."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--scale", type=float, default=0.3)
     parser.add_argument("--rounds", type=int, default=3)

@@ -185,7 +185,7 @@ def make_rows(spark: SparkSession, rows: int, folder: Path) -> None:
 
 
 class Peak:
-    """Looks at the memory of this process and all that it started, while something runs."""
+    """Measures the memory of this process and all processes that it started, while a block runs."""
 
     def __enter__(self) -> "Peak":
         self.most = 0
@@ -273,7 +273,7 @@ def weighed(options: argparse.Namespace, root: Path) -> list[Row]:
 
 
 def alone(what: str, name: str, root: Path) -> None:
-    """One side, twice; tells its peak in megabytes."""
+    """Run one side twice; print its peak in megabytes."""
     spark = Spark({}, "flows").session()
     with Peak() as peak:
         for _ in range(2):
@@ -283,7 +283,7 @@ def alone(what: str, name: str, root: Path) -> None:
 
 
 def kept(found: list[Row]) -> list[Row]:
-    """What was measured before and now: the newer figure of each."""
+    """All measurements, old and new: the newest figure of each."""
     path = RESULTS / "flows.csv"
     merged: dict[tuple[str, str, str], Row] = {}
     before = list(csv.DictReader(path.open())) if path.exists() else []
@@ -368,7 +368,7 @@ def _judged(
 
 
 def main() -> None:
-    """Measure, tell, and write down."""
+    """Measure, print, and write the page."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, default=2_000_000)
     parser.add_argument("--rounds", type=int, default=5)

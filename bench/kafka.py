@@ -1,16 +1,16 @@
 """What does exactly once cost on the way from a topic into a table, and is it kept?
 
-The same topic (100,000 messages of JSON in 8 partitions) is read and written by bare Spark, with no
-offsets kept and nobody to tell bad records from good ones, and by a warehouse into a new table.
-Both run in one Spark that is warm, in turns; the medians are compared. Goal: at least 80 % of the
-rows per second.
+Bare Spark and a warehouse both read the same topic (100,000 messages of JSON in 8 partitions) and
+write it to a table. Bare Spark keeps no offsets and does not separate bad records; the warehouse
+writes a new table. Both run in turns in one warm Spark, and the program compares the medians. Goal:
+at least 80 % of the rows per second.
 
-Then three nodes, each with a Spark of its own, share the partitions of such a topic; one of them is
-killed (SIGKILL, with its JVM) in the midst of it and started again. Every message must be in the
-table once, as any reader of Delta sees it.
+Then three nodes, each with a Spark of its own, share the partitions of such a topic. One of them is
+killed (SIGKILL, with its JVM) during the work and started again. Every message must be in the table
+once, for any reader of Delta.
 
 Run: `python bench/kafka.py [--messages 100000] [--rounds 8] [--only rates|kill]`; about four
-minutes. An even number of rounds lets each begin as often as the other.
+minutes. With an even number of rounds, each side begins as often as the other.
 """
 
 import argparse
@@ -78,7 +78,7 @@ def main() -> None:
             text=True,
         )
         try:
-            # It gives up by itself, says why, and then there is no line.
+            # The broker gave up and printed the reason, so there is no line.
             address = broker.stdout.readline().strip()
             if not address:
                 sys.exit("the broker does not start")
@@ -94,7 +94,7 @@ def main() -> None:
 
 
 def make(address: str, topic: str) -> None:
-    """An empty topic."""
+    """Create an empty topic."""
     from confluent_kafka.admin import AdminClient, NewTopic
 
     admin = AdminClient({"bootstrap.servers": address, "log_level": 0})
@@ -181,7 +181,7 @@ def warehouse(session: SparkSession, folder: Path, address: str, springhouse: ob
 
 
 def kill(folder: Path, address: str, jars: str, messages: int) -> None:
-    """Three nodes take a topic in, and one of them is killed."""
+    """Let three nodes read a topic, and kill one of them."""
     make(address, "shared")
     project = made(folder / "shared", address, "shared", SMALL)
     table = project / "storage" / "tables" / "orders"
@@ -197,7 +197,7 @@ def kill(folder: Path, address: str, jars: str, messages: int) -> None:
         nodes.start(name, *words, "--without-tls", *options)
 
     def owners() -> Counter[str]:
-        """How many partitions each node has; of nobody before all that there are have an owner."""
+        """The number of partitions of each node; empty until all partitions have an owner."""
         report = nodes.report()
         units = {} if report is None else report.newest.assignments
         found = Counter(of.owner for unit, of in units.items() if unit.startswith("orders/"))
@@ -207,7 +207,7 @@ def kill(folder: Path, address: str, jars: str, messages: int) -> None:
         for name in NODES:
             start(name)
         waited(lambda: len(owners()) == len(NODES), "partition with each node", 240.0)
-        # Not before: the first that is there would take in everything alone.
+        # Not earlier: the first node would read everything alone.
         fill(address, "shared", messages)
         waited(lambda: committed(table) >= messages // 4, "quarter of the messages", 240.0, 0.05)
         shared = owners()
@@ -246,7 +246,7 @@ def committed(table: Path) -> int:
 
 
 def count(folder: Path) -> int:
-    """How many rows lie there, by the footers of the files."""
+    """The number of rows in a folder, by the footers of the files."""
     import pyarrow.parquet as pq
 
     return sum(pq.read_metadata(file).num_rows for file in folder.rglob("*.parquet"))

@@ -1,14 +1,14 @@
 """What does it save to read a change once for several views, instead of once for each?
 
-A table all of whose rows change in two commits (`netted`: the change has to be weighed up), or that
-gains rows in two commits (`appended`); and two equal sets of views of it, sums by a key each. After
-every change one set is refreshed view by view, and the other one as one job from one scan; they
-take turns in being the first. In each round both read the same change, and start from equal state.
+All rows of a table change in two commits (`netted`: opposite changes have to be cancelled), or the
+table gains rows in two commits (`appended`). There are two equal sets of views of it, sums by a key
+each. After every change one set is refreshed view by view, and the other as one job from one scan;
+they take turns in being first. In each round both read the same change, and start from equal state.
 
-The ratio of a round is what the job took over what the views took one by one; its median is told,
-with the interval in which the true one lies nine times of ten (`_paired`). Because the machine is
-never quiet, the same is told for the processor time of this process and of Spark's. The last column
-is what the planner does by itself, for which the constants in `planner/one_scan.py` stand.
+The ratio of a round is the time of the job over the time of the separate views. The page shows its
+median, with the interval that holds the true median nine times of ten (`_paired`). Because the
+machine is never quiet, it shows the same for the processor time of this process and of Spark's. The
+last column is the planner's own choice, which the constants in `planner/one_scan.py` decide.
 
 Run: `python bench/one_scan.py [--rounds 5] [--cases small]`. It writes `one_scan.md` into
 `--results`.
@@ -58,7 +58,7 @@ VIEW = """CREATE MATERIALIZED VIEW {name} TBLPROPERTIES ('springhouse.refresh' =
 
 @dataclass(frozen=True)
 class Case:
-    """A kind of change with so many rows, read by so many views."""
+    """A kind of change with this many rows, read by this many views."""
 
     kind: str
     rows: int
@@ -70,7 +70,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Found:
-    """What came out for a case."""
+    """The results of a case."""
 
     case: Case
     wall: Ratio
@@ -98,7 +98,7 @@ class Orders:
     def __init__(self, warehouse: Warehouse, case: Case) -> None:
         self._warehouse, self._case, self._dice = warehouse, case, np.random.default_rng(1)
         each = case.rows // COMMITS
-        # An old and a new row for each that changes.
+        # An old and a new row for each changed row.
         self._rows = self._drawn(each // 2 if case.kind == "netted" else each)
         place = warehouse.internals.lake.place("orders")
         note = Note(
@@ -150,7 +150,7 @@ class Orders:
 
 
 def main() -> None:
-    """Measure, print, and write down what was measured."""
+    """Measure, print, and write the page."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--cases", choices=("all", "small"), default="all")
@@ -160,7 +160,7 @@ def main() -> None:
     found = []
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
-        # One warehouse keeps Spark running for those of all cases.
+        # One warehouse keeps Spark running for the warehouses of all cases.
         first = warehouse_of(root / "first", Case("netted", 2, 1))
         first.internals.lake.spark.session()
         for case in chosen:
@@ -194,7 +194,7 @@ def measured(folder: Path, case: Case, rounds: int) -> Found:
     for number in range(-1, rounds):
         if number >= 0:
             orders.change()
-        # Who comes second finds files in the page cache, and the garbage of the first.
+        # The second side finds files in the page cache, and the garbage of the first.
         for side in ("alone", "shared") if number % 2 else ("shared", "alone"):
             plans = [warehouse.internals.watch.forced(name, "bench") for name in case.names(side)]
             job = warehouse.internals.watch.planning.from_one_scan(plans[0], plans[1:])
@@ -221,7 +221,7 @@ def measured(folder: Path, case: Case, rounds: int) -> Found:
 
 
 def apart(warehouse: Warehouse, plans: Sequence[RefreshPlan]) -> Callable[[], None]:
-    """Every view by itself."""
+    """Refresh every view by itself."""
 
     def work() -> None:
         for plan in plans:
@@ -231,7 +231,7 @@ def apart(warehouse: Warehouse, plans: Sequence[RefreshPlan]) -> Callable[[], No
 
 
 def one_job(warehouse: Warehouse, plans: Sequence[RefreshPlan]) -> Callable[[], None]:
-    """All views from one scan, whether the planner would or not."""
+    """Refresh all views from one scan, whatever the planner would choose."""
     newest = warehouse.internals.lake.log(plans[0].table).newest()
     assert newest is not None
     assert newest.note is not None
@@ -256,7 +256,7 @@ def timed(warehouse: Warehouse, work: Callable[[], None]) -> tuple[float, float]
 
 
 def processor_seconds(warehouse: Warehouse) -> float:
-    """What this process and the JVM have used; without the JVM where that can't be told."""
+    """The processor time of this process and the JVM; without the JVM if that is unknown."""
     gateway = warehouse.internals.lake.spark.session().sparkContext._gateway  # noqa: SLF001  nobody else knows it
     stat = Path(f"/proc/{gateway.proc.pid}/stat")
     if not stat.exists():
@@ -266,7 +266,7 @@ def processor_seconds(warehouse: Warehouse) -> float:
 
 
 def prove_equal(warehouse: Warehouse, case: Case) -> None:
-    """Both sets of views hold the same rows, and those of the query."""
+    """Check that both sets of views hold the same rows, and those of the query."""
     for one, other in zip(case.names("alone"), case.names("shared"), strict=True):
         left, right = (sorted(warehouse.internals.lake.open(name).to_arrow().to_pylist(), key=str)
                        for name in (one, other))  # fmt: skip
@@ -285,7 +285,7 @@ def line(found: Found) -> str:
 
 
 def page(found: Sequence[Found], rounds: int) -> str:
-    """What is written down."""
+    """The page of results."""
     machine = f"{os.cpu_count()} cores ({platform.machine()}, Python {platform.python_version()})"
     return f"""# One scan of a change for several views
 

@@ -1,6 +1,6 @@
 """What does Springhouse cost on top of the Spark job that does the same?
 
-In one run, alternating, so that a noisy machine disturbs both sides alike:
+Both sides alternate in one run, so that a noisy machine disturbs both alike:
 
     refresh   a small view (read, aggregate, replace) after its table changed, against a bare Spark
               job that reads the same files, aggregates, and overwrites a Parquet folder
@@ -39,7 +39,7 @@ PROJECT = {
 
 
 def main() -> None:
-    """Measure, print, and say what was measured."""
+    """Measure, and print the results."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=30)
     rounds = parser.parse_args().rounds
@@ -63,7 +63,7 @@ def main() -> None:
 def measured(
     warehouse: Warehouse, root: Path, rounds: int
 ) -> dict[str, tuple[list[float], list[float]]]:
-    """Seconds of each side, by what was measured; the first rounds warm up and do not count."""
+    """Seconds of each side, by measurement; the first rounds warm up and do not count."""
     session = warehouse.internals.lake.spark.session()
     figures: dict[str, tuple[list[float], list[float]]] = {"ingest": ([], []), "refresh": ([], [])}
     warm_up = 5
@@ -85,7 +85,7 @@ def measured(
             ),
         }
         for name, (ours, bare) in sides.items():
-            # Who goes first alternates: the second finds the files in the page cache.
+            # The first side alternates: the second finds the files in the page cache.
             order = (ours, bare) if number % 2 else (bare, ours)
             if name == "refresh":
                 order = (ours, bare)  # The bare job reads the files that our ingest committed.
@@ -97,7 +97,7 @@ def measured(
 
 
 def timed(work: Callable[[], object]) -> float:
-    """How long it takes."""
+    """The duration of this work."""
     began = time.perf_counter()
     work()
     return time.perf_counter() - began
@@ -116,13 +116,13 @@ def arrive(root: Path, number: int) -> Path:
 
 
 def bare_ingest(session: SparkSession, root: Path, file: Path) -> None:
-    """What a Spark job does to take one file in."""
+    """A Spark job that reads one file in."""
     rows = session.read.schema(SCHEMA).json(str(file))
     rows.write.mode("append").parquet(str(root / "bare" / "orders"))
 
 
 def bare_refresh(session: SparkSession, root: Path, warehouse: Warehouse) -> None:
-    """What a Spark job does to recompute the view from the same files."""
+    """A Spark job that recomputes the view from the same files."""
     rows = session.read.schema(SCHEMA).parquet(
         *warehouse.internals.lake.open("orders").delta.file_uris()
     )

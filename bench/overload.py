@@ -1,10 +1,10 @@
 """Is the default policy stable on random workloads, at loads from 0.3 to 3?
 
-Every trial is a workload that is drawn from its seed (`bench/_trials.py` says how),
-in the simulator of `simulate/pretend_schedule.py`: pure Python, no Spark. Each runs under the
-default policy, under FIFO, and under plain Max Benefit with inherited priority (paper 001: one
-queue, no chopping, no promises). Measured is staleness weighted by priority; what a promise allows
-counts as allowed.
+Every trial is a random workload from its seed (see `bench/_trials.py`), in the simulator of
+`simulate/pretend_schedule.py`: pure Python, no Spark. Each trial runs under the default policy,
+under FIFO, and under plain Max Benefit with inherited priority (paper 001: one queue, no chopping,
+no promises). The measure is staleness weighted by priority. Staleness that a promise allows counts
+as allowed. The goals:
 
     never above 1.1 x FIFO
     against plain Max Benefit at most 1.1 x at the median and 1.3 x at worst
@@ -12,7 +12,7 @@ counts as allowed.
     an impossible promise of a table of priority 0.001 changes the others by less than a tenth
 
 Run: `python bench/overload.py [--trials 2000] [--first 20000] [--jobs 2]` (20 minutes on two busy
-cores). It writes `bench/results/overload.md`. `--seed N` replays one trial, and tells its tables.
+cores). It writes `bench/results/overload.md`. `--seed N` replays one trial, and prints its tables.
 """
 
 import argparse
@@ -50,7 +50,7 @@ CLASSES: dict[str, Callable[[TrialVerdict], bool]] = {
 
 
 def main() -> None:
-    """Run all trials, or one; print, and write down."""
+    """Run all trials, or one; print, and write the page."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--trials", type=int, default=2000)
     parser.add_argument("--first", type=int, default=20_000, help="the first seed")

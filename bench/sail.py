@@ -3,9 +3,9 @@
     python bench/sail.py [--rounds 15]
 
 Both servers run on this machine, and take turns. In every round a small file of lines and one of
-changes arrive, first in the project of the one server and then of the other, and each brings
-everything up to date. The numbers are the seconds that a refresh says it took, from reading its
-inputs to its commit: the median of all rounds but the first five.
+changes arrive, first in one server's project and then in the other's, and each project refreshes
+everything. The numbers are the seconds that a refresh reports, from reading its inputs to its
+commit: the median of all rounds except the first five.
 """
 
 import argparse
@@ -95,7 +95,7 @@ def print_medians(rounds: list[dict[str, dict[str, float]]]) -> None:
 
 
 def work(folder: Path, address: str) -> None:
-    """Refresh once for every line on stdin, and say how long each table took."""
+    """Refresh once for every line on stdin, and print the seconds of each table."""
     (folder / "transformations").mkdir(parents=True)
     (folder / "transformations" / "all.sql").write_text(SQL)
     (folder / "spark-pipeline.yml").write_text(

@@ -1,16 +1,16 @@
 """What does a scheduling decision cost, and how does that grow with the number of tables?
 
     events      one event and the decision after it, in a pretend warehouse: data arrives by the
-                period of each table, refreshes take 0.5 to 1.5 times what is expected, tracks are
-                busy for 90 % of the time. All that is measured is the scheduler, not the world.
+                period of each table, refreshes take 0.5 to 1.5 times the expected time, tracks are
+                busy for 90 % of the time. Only the scheduler is measured, not the world.
     per second  events per second of one core, 30 tables on 4 tracks, for several policies
     simulated   the same with the world: `springhouse simulate`, the paper's 30 tables on 4 tracks
     growth      10, 1,000 and 100,000 tables on 32 tracks
 
 Goals: at least 50,000 simulated events per second for 30 tables, and a cost per event that grows
 far less than the number of tables. Run: `python bench/scheduler.py [--events 200000]`; it writes
-`bench/results/scheduler.md`. Other work beside it counts, but for the simulator, where processor
-time is measured.
+`bench/results/scheduler.md`. Other work on the machine affects all numbers except the simulator's,
+which are in processor time.
 """
 
 import argparse

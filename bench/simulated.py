@@ -1,23 +1,23 @@
 """Does the simulator tell what a warehouse does?
 
-A project runs live; then the same is asked of a simulator that knows only what the logs recorded
-meanwhile. For each table: how much of the time its promise was kept, and how long what had arrived
-waited on average. Both worlds measure themselves, second by second, after everything was made
-once. The projects are
+A project runs live. Then a simulator that knows only the recorded logs runs the same project. For
+each table the page compares how much of the time its promise was kept, and the average wait of
+arrived data. Both worlds measure themselves, second by second, after the first refresh of all
+tables. The projects are
 
     shop         `examples/shop`: 8 tables and 11 views, all with promises that can be kept
     contention   a workload of `bench/contention.py` (seed 1) whose load is above 1, no promises
     random       tables and views that are drawn here, with promises from 3 to 40 s; each round
                  draws others
     search       `examples/search`, paper 004's Figure 1, whose output may be inconsistent: ten days
-                 under a clock 8,000 times too fast. There both worlds are asked from outside, a
-                 few times a second, because a second of theirs is nothing; "s" is then 8,000 s
+                 under a clock 8,000 times too fast. An observer samples both worlds a few times a
+                 second, because a second of theirs is too short; "s" is then 8,000 s
 
 Goals: for each table the kept share within 5 points, the mean lag within 20 % (or 0.3 s, which is
-about what a clock that looks once a second can tell).
+about the precision of a clock that looks once a second).
 Run: `python bench/simulated.py [--seconds 90] [--rounds 3] [--only shop]`; it writes
-`bench/results/simulated.md`. It takes half a minute a round more than the seconds. On a busy
-machine both worlds are slow, but only the real one is uneven.
+`bench/results/simulated.md`. Each round takes half a minute more than the seconds. A busy machine
+slows both worlds, but only the real one becomes uneven.
 """
 
 import argparse
@@ -80,7 +80,7 @@ class Pair:
 
 
 def main() -> None:
-    """Run, compare, print, and write down."""
+    """Run, compare, print, and write the page."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seconds", type=float, default=90.0)
     parser.add_argument("--rounds", type=int, default=3)
@@ -140,7 +140,7 @@ def compared(name: str, rounds: int, seconds: float) -> list[str]:
 
 @contextmanager
 def shop(place: Path, seed: int) -> Iterator[Warehouse]:
-    """The shop, with its trade going on."""
+    """The shop, while it trades."""
     import demo
     from rich.console import Console
 
@@ -153,7 +153,7 @@ def shop(place: Path, seed: int) -> Iterator[Warehouse]:
 
 @contextmanager
 def contention(place: Path, seed: int) -> Iterator[Warehouse]:
-    """Too much to do, and no promises: the same tables for every seed."""
+    """An overload without promises: the same tables for every seed."""
     import contention as bench
 
     workload = bench.drawn(1, 3, 5).working(0.12, 0.25)
@@ -222,7 +222,7 @@ def write_random(place: Path, seed: int) -> None:
 
 
 def live_and_simulated(world: AbstractContextManager[Warehouse], seconds: float) -> list[Pair]:
-    """A project, live for so long and then simulated."""
+    """A project, live for this long and then simulated."""
     with world as warehouse:
         for _ in range(3):
             assert warehouse.refresh().ok

@@ -1,36 +1,35 @@
 """How much faster is a view refreshed by its change than by running its query again?
 
-The 22 queries of TPC-H, each a view under `refresh = auto`, at scale factor 1. In one run, and in
-turn, so that a noisy machine disturbs both sides alike:
+The 22 queries of TPC-H, each a view under `refresh = auto`, at scale factor 1. All sides take turns
+in one run, so that a noisy machine disturbs them alike:
 
     full      Spark runs the query over the files of the same version, with the settings of the
               warehouse, and overwrites a Parquet folder
     plain     the same in a Spark of its own process, with Spark's own settings
     ours      the view is refreshed to that version: rows, hidden state, change, and commit
 
-after each of these parts of `orders` changed with their `lineitem` (half deleted, half inserted, as
-TPC-H's own refresh functions do: old orders go, new orders come).
+Each runs after each of these parts of `orders` changed with their `lineitem`. Half is deleted and
+half inserted, as in TPC-H's own refresh functions: old orders go, new orders come.
 
-Everything is warm, as in a warehouse that runs for days. Rounds that are not counted come first:
-two of full runs and twenty of ours, because Java compiles what plans and runs small queries only
-after it was used some hundred times (after two rounds a refresh takes about twice as long as after
-twelve).
+Everything is warm, as in a warehouse that runs for days. Some rounds come first and do not count:
+two of full runs and twenty of ours. Java compiles the code that plans and runs small queries only
+after some hundred uses (after two rounds a refresh takes about twice as long as after twelve).
 
-What a full run takes hardly depends on the size of the change, and is by far most of the work, so
-up to 1 % it is measured with every 0.1 % only. Such a round is one pass through all queries for
-each side, every other round the other way round: a warehouse that refreshes by changes has no full
-run right before each, which leaves it cold caches and a full heap. Seconds are medians; up to 1 % a
-ratio is that of two medians.
+The time of a full run hardly depends on the size of the change, and is most of the work. So up to
+1 % it is measured only with every 0.1 %. Such a round is one pass through all queries for each
+side, and the order of the sides alternates: a warehouse that refreshes by changes has no full run
+right before each refresh, which would leave cold caches and a full heap. Seconds are medians; up to
+1 % a ratio is that of two medians.
 
-With 10 % and 30 % most of ours are recomputations too, and the question is whether they are slower
-by a tenth, which is less than the machine's noise. So a full run goes right before or right after
-each of ours, in turn, and there are more rounds; a ratio is the median of those of the rounds. How
-much full runs of one query differ from their median is told as the noise. A recomputation that also
-builds the state for cheaper refreshes is told apart (`full + state`): after a change of pace that
+With 10 % and 30 % most of our refreshes are recomputations too. The question is whether they are a
+tenth slower, which is less than the machine's noise. So a full run goes right before or right after
+each of ours, in turn, and there are more rounds; a ratio is the median of those of the rounds. The
+noise is the difference of full runs of one query from their median. A recomputation that also
+builds the state for cheaper refreshes is listed apart (`full + state`): after a change of pace that
 is a bet (`planner/way/state_worth.py`). `plain` is measured in the last rounds of each size only.
 
-Queries 2, 11 and 16 read neither table and are left out of the mean. At the end every view is held
-against its query.
+Queries 2, 11 and 16 read neither table and are left out of the mean. At the end the program
+compares every view with its query.
 
 Run: `python bench/tpch.py [--scale 1] [--queries 1,6] [--rounds 3] [--large-rounds 6]`. It takes
 about 45 minutes (rounds or large rounds may be 0) and writes `bench/results/tpch.md`,
@@ -78,7 +77,7 @@ SETTINGS = {"springhouse.spark.master": "local[*]", "spark.driver.memory": "8g"}
 
 @dataclass(frozen=True)
 class Figure:
-    """One query after one change, in seconds; None for what was not measured there."""
+    """One query after one change, in seconds; None for a side without a measurement."""
 
     query: int
     fraction: float
@@ -90,7 +89,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Step:
-    """One change, and what is measured after it."""
+    """One change, and the measurements after it."""
 
     fraction: float
     counts: bool = False
@@ -100,14 +99,14 @@ class Step:
 
 
 def steps(small: int, large: int) -> Iterator[Step]:
-    """All changes of a run, with so many rounds of the small and of the large sizes."""
+    """All changes of a run, with the rounds of the small and of the large sizes."""
     for _ in range(WARM_UP):
         yield Step(0.001)
     for turn in range(small):
         for fraction in SMALL:
             compared = fraction == COMPARED
             yield Step(fraction, True, compared, compared, full_first=turn % 2 == 0)
-    # One size after the other: who changes by 10 % and 30 % in turn is a case of its own.
+    # One size after the other: a workload that alternates 10 % and 30 % is a case of its own.
     for fraction in LARGE:
         for turn in range(large):
             yield Step(fraction, True, True, turn >= large - LARGE_PLAIN, full_first=turn % 2 == 0)
@@ -169,7 +168,7 @@ class TpchWarehouse:
         return seconds, f"{note.variant} + state" if builds else note.variant
 
     def measure(self, queries: Sequence[int], step: Step) -> Iterator[Figure]:
-        """All queries after a change, with the full runs that its size asks for."""
+        """All queries after a change, with the full runs that its size requires."""
         if step.fraction in LARGE:
             yield from (self._beside(query, step) for query in queries)
             return
@@ -188,7 +187,7 @@ class TpchWarehouse:
             yield Figure(query, step.fraction, fulls.get(query), seconds, way, plains.get(query))
 
     def _beside(self, query: int, step: Step) -> Figure:
-        """One query, right beside a full run; what does not change at all needs none."""
+        """One query, right beside a full run; an unchanged query needs no full run."""
         touched = query not in UNTOUCHED
         full = self.full(query) if touched and step.full_first else None
         ours, way = self.ours(query)
@@ -198,7 +197,7 @@ class TpchWarehouse:
         return Figure(query, step.fraction, full, ours, way, plain)
 
     def differs(self, query: int) -> bool:
-        """Whether a view is anything else than its query."""
+        """Whether the rows of a view differ from its query."""
         spark = self._warehouse.internals.lake.spark.session()
         for name in tpch.tables_of(query):
             self._warehouse.internals.lake.open(name).read(spark).createOrReplaceTempView(name)
@@ -210,7 +209,7 @@ class TpchWarehouse:
 
 
 def main() -> None:
-    """Measure, check, print, and write down."""
+    """Measure, check, print, and write the page."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--scale", type=float, default=1.0)
     parser.add_argument("--queries", type=_numbers, default=list(tpch.QUERIES))
@@ -232,7 +231,7 @@ def main() -> None:
 
 
 def write_down(name: str, figures: Sequence[Figure], report: str) -> None:
-    """The page, and every figure behind it."""
+    """Write the page, and a CSV with every figure."""
     RESULTS.mkdir(exist_ok=True)
     (RESULTS / f"{name}.md").write_text(report)
     with (RESULTS / f"{name}.csv").open("w", newline="") as file:
@@ -285,7 +284,7 @@ def measured(
 
 
 def told(figures: Sequence[Figure], scale: float, rounds: int) -> str:
-    """The table, with what it says in sum."""
+    """The table, with its summary."""
     by: dict[tuple[int, float], list[Figure]] = defaultdict(list)
     for each in figures:
         by[each.query, each.fraction].append(each)
@@ -342,7 +341,7 @@ def _summary(
 
 
 def _of(way: str, cell: Sequence[Figure]) -> str:
-    """How many of the rounds went this way, if not all did."""
+    """The number of rounds that went this way, unless all did."""
     count = sum(figure.way == way for figure in cell)
     return "" if count == len(cell) else f" {count} of {len(cell)}"
 
@@ -374,7 +373,7 @@ def _plain(figures: Sequence[Figure]) -> float | None:
 
 
 def _ratio(cell: Sequence[Figure], own: Sequence[Figure], side: str = "full") -> float | None:
-    """How many times faster: round by round where ours ran right beside a full run."""
+    """How many times faster: round by round if each of ours ran right beside a full run."""
     if cell[0].fraction in LARGE and side == "full":
         beside = [f.full / f.ours for f in cell if f.full is not None]
         return statistics.median(beside) if beside else None

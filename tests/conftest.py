@@ -1,4 +1,4 @@
-"""Servers that tests share: each starts when a test first asks for it, and ends with the run."""
+"""Servers that tests share: each starts when a test first needs it, and ends with the run."""
 
 import socket
 import subprocess
@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, settings
 
 from patience import patience
 
-# How long an example takes says how busy the machine is: other tests run beside these.
+# The duration of an example depends on the load of the machine: other tests run beside it.
 settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("busy")
 
@@ -26,7 +26,7 @@ NO_JARS = 3
 
 @dataclass(frozen=True)
 class Kafka:
-    """A broker, and what tests do to it."""
+    """A broker, and the actions of tests on it."""
 
     address: str
 
@@ -56,7 +56,7 @@ class Kafka:
         self._await(self.admin.create_partitions([NewPartitions(topic, partitions)]))
 
     def expire(self, topic: str, partition: int, before: int) -> None:
-        """Do what retention does: delete the records below an offset."""
+        """Act like retention: delete the records below an offset."""
         from confluent_kafka import TopicPartition
 
         self._await(self.admin.delete_records([TopicPartition(topic, partition, before)]))
@@ -71,7 +71,7 @@ class Kafka:
         assert producer.flush(patience(60)) == 0
 
     def received(self, topic: str, **settings: Any) -> list[Any]:
-        """All messages of a topic that are committed, in order of their partitions."""
+        """All committed messages of a topic, in order of their partitions."""
         from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
 
         consumer = Consumer(
@@ -106,13 +106,13 @@ class Kafka:
 
 @pytest.fixture(scope="session")
 def kafka_jars() -> str:
-    """The jars of Spark's Kafka connector, for `spark.jars`; empty if they can't be had."""
+    """The jars of Spark's Kafka connector, for `spark.jars`; empty if they are not available."""
     return fetched("kafka")
 
 
 @pytest.fixture(scope="session")
 def s3_jars() -> str:
-    """The jars with which Spark reads s3://, for `spark.jars`; empty if they can't be had."""
+    """The jars with which Spark reads s3://, for `spark.jars`; empty if they are not available."""
     return fetched("s3")
 
 
@@ -152,11 +152,11 @@ def kafka(kafka_jars: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 
 @pytest.fixture(scope="session")
 def s3_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a server that speaks S3, in a process of its own."""
+    """The address of an S3 server in a process of its own."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    # In a thread of ours it would wait for the lock that delta-rs holds while it waits for it.
+    # In a thread here the server would wait for the lock that delta-rs holds while waiting for it.
     with (tmp_path_factory.mktemp("s3") / "log.txt").open("w") as log:
         server = subprocess.Popen(
             [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)],
@@ -179,7 +179,7 @@ def s3_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture
 def bucket(s3_server: str, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The address of an empty bucket, with the environment in which it can be reached."""
+    """The address of an empty bucket; the environment holds its credentials."""
     import boto3
 
     for key in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):

@@ -1,4 +1,4 @@
-"""What reaches the disk, and when: every sync of this process is written down."""
+"""What reaches the disk, and when? It records every sync of this process."""
 
 import os
 from pathlib import Path
@@ -7,7 +7,7 @@ import pytest
 
 
 class Disk:
-    """What the system was asked to write through, and which log entries were there by then."""
+    """The synced paths, and the log entries that existed at each sync."""
 
     def __init__(self, table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.table = table
@@ -25,6 +25,6 @@ class Disk:
         return len(list(self.table.glob("_delta_log/*.json")))
 
     def before(self, entries: int) -> set[str]:
-        """What was synced while the log had so many entries, relative to the table."""
+        """The paths synced while the log had this many entries, relative to the table."""
         here = [path for path, there in self.synced if there == entries]
         return {os.path.relpath(path, self.table) for path in here}

@@ -17,7 +17,7 @@ _LINK = re.compile(r"(?<!!)\[(?:[^\[\]]|\[[^\]]*\])*\]\((?P<target>[^()\s]+)\)")
 
 @dataclass(frozen=True)
 class Block:
-    """A fenced block of a page: what the fence says, its lines, and the comment above it."""
+    """A fenced block of a page: the text of its fence, its lines, and the comment above it."""
 
     page: Path
     line: int
@@ -32,7 +32,7 @@ class Block:
 
 
 def all_pages() -> list[Path]:
-    """Every page that somebody may read: the site, and what lies beside the code."""
+    """Every page for readers: the site, and the pages beside the code."""
     beside = [ROOT / name for name in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md")]
     folders = [
         *SITE.rglob("*.md"),
@@ -83,7 +83,7 @@ def links_of(page: Path) -> Iterator[tuple[int, str]]:
 
 
 def anchors_of(page: Path) -> set[str]:
-    """What can stand behind `page.md#`."""
+    """The anchors that may follow `page.md#`."""
     headings = (_HEADING.match(line) for _, line in _prose(page))
     return {_slug(heading["text"]) for heading in headings if heading}
 

@@ -1,15 +1,15 @@
-"""How long does a test wait before it says that something does not happen?
+"""How long does a test wait before it concludes that an event does not happen?
 
-Nothing here makes a test slower: whoever waits goes on as soon as what it waits for is there. A
-time-out only has to be longer than the slowest machine takes, and a machine may be slow because it
-is small, because other tests run beside, or because somebody else uses it. So every time-out of a
-test is `patience(seconds)`: what an idle machine would need at most, times the slowness
+No test becomes slower: a wait ends as soon as its event happens. A time-out only has to be longer
+than the slowest machine takes. A machine may be slow because it is small, because other tests run
+beside, or because somebody else uses it. So every time-out of a test is `patience(seconds)`: the
+longest time that an idle machine needs, times the slowness
 
     slowness = max(SPRINGHOUSE_TEST_PATIENCE or 1, measured) * 4
 
-`measured` is how much longer a small piece of work takes than the processor worked on it (others
-had the processor meanwhile), the longest ever seen in this process. It is measured anew whenever
-somebody asks, since a machine may become busy in the midst of a run.
+`measured` is how much longer a small piece of work takes than the processor worked on it (other
+programs had the processor meanwhile), the longest ever seen in this process. Every call measures
+again, since a machine may become busy in the middle of a run.
 """
 
 import os
@@ -25,7 +25,7 @@ _worst = 1.0
 
 
 def patience(seconds: float) -> float:
-    """The time-out for something that takes at most so many seconds on an idle machine."""
+    """The time-out for an action that takes at most this many seconds on an idle machine."""
     return seconds * slowness()
 
 
@@ -45,10 +45,10 @@ def _measured() -> float:
 
 @contextmanager
 def watched() -> Iterator[list[float]]:
-    """How much longer work takes than the processor works on it, measured now and then meanwhile.
+    """How much longer work takes than its processor time, measured again and again in the block.
 
-    On an idle machine the numbers are near 1. They are for tests that compare what happens live
-    with what should happen: the busier the machine, the less they can say.
+    On an idle machine the numbers are near 1. They are for tests that compare live behaviour with
+    the expected one: the busier the machine, the less such a comparison can show.
     """
     seen: list[float] = []
     ended = threading.Event()
@@ -67,5 +67,5 @@ def watched() -> Iterator[list[float]]:
 
 
 def contention(seen: list[float]) -> float:
-    """What is typical of the numbers that were `watched`; at least 1."""
+    """A typical value of the numbers that were `watched`; at least 1."""
     return max(1.0, statistics.fmean(seen)) if seen else 1.0

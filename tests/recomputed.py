@@ -1,8 +1,8 @@
-"""What should a view hold that was refreshed from one input at a time?
+"""Which rows should a view hold that was refreshed from one input at a time?
 
-No single version of its inputs explains such a view. But its log tells, for each refresh, from
-which versions it was made; so plain Spark can compute anew what each of them added. With Q its
-query, from the last refresh that took everything in (R) on, as bags of rows:
+No single version of its inputs explains such a view. But its log names, for each refresh, the
+versions that the refresh read. So plain Spark can recompute the rows that each refresh added. Let Q
+be the view's query and R the last refresh that read all inputs. Then, as bags of rows:
 
     rows  =  Q(R)  +  sum over asynchronous refreshes of  Q(read)  -  Q(read, the driver as before)
 """
@@ -21,7 +21,7 @@ Read = Mapping[str, int]
 
 
 def differences(warehouse: Warehouse, view: str) -> list[Row]:
-    """Rows that a view holds and should not, or should hold and does not."""
+    """Rows that a view wrongly holds or lacks."""
     notes = [c.note for c in warehouse.internals.lake.log(view).commits() if c.note and c.note.read]
     last = max(n for n, note in enumerate(notes) if note.variant != "asynchronous")
     steps = list(_merged([_step(*each) for each in pairwise(notes[last:])]))
@@ -36,14 +36,14 @@ def differences(warehouse: Warehouse, view: str) -> list[Row]:
 
 
 def _step(before: Note, note: Note) -> tuple[Read, Read]:
-    """The versions with and without what an asynchronous refresh took in."""
+    """The versions with and without the change that an asynchronous refresh applied."""
     moved = {key for key, version in note.read.items() if version != before.read[key]}
     driver = next(key for key in moved if key not in note.mixed)
     return {**note.read, driver: before.read[driver]}, note.read
 
 
 def _merged(steps: list[tuple[Read, Read]]) -> Iterator[tuple[Read, Read]]:
-    """Steps that follow each other as one, where one begins with what the other ended with."""
+    """Merge steps that follow each other, if one begins where the other ended."""
     while steps:
         start, end = steps.pop(0)
         while steps and steps[0][0] == end:

@@ -1,4 +1,4 @@
-"""Errors that may pass leave a line in the log, and others do not pass."""
+"""Errors that the code may ignore leave a line in the log, and others are raised."""
 
 import logging
 

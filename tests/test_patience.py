@@ -1,4 +1,4 @@
-"""Time-outs of tests grow with what keeps the machine busy."""
+"""Time-outs of tests grow with the load of the machine."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Workloads of chains of tables, as sections 4.5 and 4.7 of paper 001 have them."""
+"""Workloads of chains of tables, as in sections 4.5 and 4.7 of paper 001."""
 
 from collections.abc import Sequence
 

@@ -1,8 +1,8 @@
 """One node of the experiment in paper 003, section 5: `failures.py` starts and kills it.
 
 No Spark: the events are those of the `SampleEventSource` (time, offset, node, whether it leads),
-ten a second in each partition, and each partition goes to a positioned file on storage that all
-nodes share. Which partitions a node writes, the cluster says.
+ten a second in each partition. Each partition goes to a positioned file on storage that all nodes
+share. The cluster decides which partitions a node writes.
 """
 
 import argparse
@@ -32,7 +32,7 @@ def timing(pace: float) -> Timing:
 
 
 class Writer:
-    """The hands of the node: writes what has happened in the partitions that it owns."""
+    """Writes the events of the partitions that the node owns."""
 
     def __init__(self, folder: Path, name: str, anchor: float) -> None:
         self._folder, self._name, self._anchor = folder, name, anchor
@@ -45,7 +45,7 @@ class Writer:
             self._files.update((unit, None) for unit, _ in units)
 
     def let_go(self, units: tuple[str, ...], *, at_once: bool) -> None:
-        # A write takes milliseconds, so what is under way is finished; the lock waits for it.
+        # A write takes milliseconds, so a running write finishes; the lock waits for it.
         with self._lock:
             for unit in units:
                 file = self._files.pop(unit, None)
@@ -55,7 +55,7 @@ class Writer:
         self.agent.notify(Released(units))
 
     def write(self) -> None:
-        """Write everything that has happened by now and is not in its file."""
+        """Write all events up to now that their files lack."""
         assert self.agent is not None
         with self._lock:
             for unit in self._files:
@@ -72,7 +72,7 @@ class Writer:
             try:
                 self._files[unit] = PositionedFile(self._folder / f"{unit}.jsonl")
             except SinkError:
-                return None  # Whoever had it is about to close it; look again.
+                return None  # The previous owner is about to close it; look again.
         return self._files[unit]
 
     def _line(self, unit: str, offset: int) -> str:

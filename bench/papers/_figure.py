@@ -1,11 +1,11 @@
 """How is a figure of paper 001 drawn again?
 
-A figure is a few curves: a policy (or another setting) over utilisations, one run of `--events` per
-point, all with the same seed. It is written to bench/results/001 as CSV and SVG. Then it is checked
-against what the paper found, and against what came out before (`_finding`).
+A figure is a few curves: a policy (or another setting) over utilisations, with one run of
+`--events` per point, all with the same seed. The program writes it to bench/results/001 as CSV and
+SVG. Then it compares the figure with the paper's findings, and with earlier results (`_finding`).
 
-`--quick` runs few events per point, which takes seconds, and writes nothing: what comes out is
-compared with what is held of such a run. So do the tests.
+`--quick` runs few events per point, which takes seconds, and writes nothing. It compares the
+results with the stored ones of such a run. So do the tests.
 """
 
 import argparse
@@ -38,13 +38,13 @@ _OF = "relative_lateness_of_"
 
 
 def paper(**choices: object) -> Policy:
-    """The paper's policy, but for these choices."""
+    """The paper's policy, except for these choices."""
     return replace(PAPER, **choices)  # type: ignore[arg-type]  # the fields of a Policy, by name
 
 
 @dataclass(frozen=True)
 class Point:
-    """One run: the workload before its costs are set to the utilisation, and who decides."""
+    """One run: the workload before its costs are set to the utilisation, and the policy."""
 
     curve: str
     utilisation: float
@@ -59,7 +59,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Measured:
-    """A point and what came of it; `classes` is the relative lateness by class of tables."""
+    """A point and its result; `classes` is the relative lateness by class of tables."""
 
     curve: str
     utilisation: float
@@ -102,7 +102,7 @@ class Curves:
 
 @dataclass(frozen=True)
 class Figure:
-    """What is run for a figure, and what the paper found in it."""
+    """The runs of a figure, and the paper's findings about it."""
 
     number: int
     title: str
@@ -110,21 +110,21 @@ class Figure:
     findings: Callable[[Curves], Sequence[Finding]]
 
     def page(self, events: int) -> Page:
-        """The findings that were held of runs of so many events."""
+        """The stored findings of runs of this many events."""
         size = {EVENTS: "", QUICK_EVENTS: "-quick"}.get(events, f"-{events}")
         return Page(f"001-fig{self.number:02}{size}", is_small=events != EVENTS)
 
     def quick(self) -> Sequence[Finding]:
-        """What comes out of few events per point."""
+        """The findings of runs with few events per point."""
         return self.findings(Curves(_all_measured(self.points, QUICK_EVENTS, 1)))
 
     def again(self, results: Path = RESULTS) -> Sequence[Finding]:
-        """What comes out of the CSV that was written last."""
+        """The findings from the CSV that was written last."""
         return self.findings(Curves(_read_csv(results / f"fig{self.number:02}.csv")))
 
 
 def figure(drawn: Figure) -> None:
-    """Run a figure, write it down, and check it."""
+    """Run a figure, write it, and check it."""
     options = _options(drawn)
     if options.quick:
         if not drawn.page(QUICK_EVENTS).settle(drawn.quick(), hold=options.hold):
@@ -161,7 +161,7 @@ def _options(drawn: Figure) -> argparse.Namespace:
 
 
 def _curves(drawn: Figure, options: argparse.Namespace) -> Curves:
-    """The points of a figure, out of the CSV or out of runs; the CSV is written."""
+    """The points of a figure, from the CSV or from runs; runs also write the CSV."""
     options.results.mkdir(parents=True, exist_ok=True)
     file = options.results / f"fig{drawn.number:02}.csv"
     there = {}
@@ -245,7 +245,7 @@ figures is weaker evidence than that of the others:
 
 
 def _write_page(path: Path, number: int, section: str) -> None:
-    """Put the section of one figure in its place among those of the others."""
+    """Replace the section of one figure on the page."""
     before = path.read_text(encoding="utf-8") if path.exists() else ""
     sections = {number: section}
     for part in before.split("\n## Figure ")[1:]:
@@ -263,7 +263,7 @@ def _all_measured(points: Sequence[Point], events: int, jobs: int) -> list[Measu
 
 
 def _measured(point: Point, events: int) -> Measured:
-    # The offered load is that of normal and slow periods together.
+    # The offered load is the load of normal and slow periods together.
     share = point.utilisation / point.slowdowns.mean
     workload = point.workload.at_utilisation(share, point.tracks)
     both = compared(workload, point.conditions(), point.policy, events)

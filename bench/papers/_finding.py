@@ -1,15 +1,16 @@
 """What does a paper say, what came out here, and did that move since somebody last looked at it?
 
-A finding is compared twice. With the paper: it agrees, or it differs and says why. And with itself:
-the numbers that it rests on are held in `bench/papers/held`, one file per page, each beside its
-tolerance, together with whether the finding agreed. So "differs" is no excuse for whatever comes:
+A finding is compared twice. The first comparison is with the paper: it agrees, or it differs and
+gives the reason. The second is with itself. `bench/papers/held` has one file per page with the
+numbers behind each finding, their tolerances, and whether the finding agreed. So "differs" does not
+excuse any result:
 
     held / (1 + tolerance) <= measured <= held × (1 + tolerance)
 
-A run fails if a number leaves its tolerance, in either direction, if a verdict changes, if a
-finding is not held, or if one is held that is gone; and if a finding differs without a reason.
-`--hold` writes down what came out, for the next run to be compared with: look at the difference
-before it is committed.
+A run fails if a number leaves its tolerance, in either direction, or if a verdict changes. It also
+fails if a finding is not held, if a held one is gone, and if a finding differs without a reason.
+`--hold` stores the results for comparison with the next run: look at the difference before you
+commit it.
 """
 
 import argparse
@@ -26,9 +27,9 @@ _USUAL = 0.1
 
 @dataclass(frozen=True)
 class Finding:
-    """What the paper says, what came out here, and whether they agree, or why they need not.
+    """The paper's statement, our result, and whether they agree, or why they need not.
 
-    `numbers` are what the verdict rests on, by name: ratios, because those are alike on all
+    `numbers` support the verdict, by name. They are ratios, because ratios are alike on all
     machines. `tolerance` is by how much they may move: 0.1 is a tenth up or down.
     """
 
@@ -46,7 +47,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Number:
-    """A number that a finding rests on, as it was when it was last looked at."""
+    """A number behind a finding, at its last inspection."""
 
     held: float
     tolerance: float
@@ -62,14 +63,14 @@ class Number:
         if isnan(measured):
             return True
         low, high = sorted((self.held / (1 + self.tolerance), self.held * (1 + self.tolerance)))
-        # What is written down is rounded.
+        # The stored numbers are rounded.
         return not low - 1e-6 * abs(low) <= measured <= high + 1e-6 * abs(high)
 
 
 class Page:
-    """The findings of a page that were held, under its name.
+    """The stored findings of a page, under its name.
 
-    Those of a small run say nothing about the paper, so they may differ without a reason.
+    The findings of a small run say nothing about the paper, so they may differ without a reason.
     """
 
     def __init__(self, name: str, folder: Path = HELD, *, is_small: bool = False) -> None:
@@ -83,7 +84,7 @@ class Page:
                     )
 
     def hold(self, findings: Sequence[Finding]) -> None:
-        """Write down what came out, for the next run to be compared with."""
+        """Store the results for comparison with the next run."""
         self.numbers = {
             (each.paper, name): Number(float(f"{value:.6g}"), each.tolerance, each.verdict)
             for each in findings
@@ -98,7 +99,7 @@ class Page:
                 writer.writerow(row)
 
     def problems(self, findings: Sequence[Finding]) -> list[str]:
-        """One sentence for each number that moved, and for all else that is not as it was."""
+        """One sentence for each number that moved, and for every other difference."""
         found: list[str] = []
         gone = dict.fromkeys(self.numbers)
         for each in findings:
@@ -127,7 +128,7 @@ class Page:
         return found
 
     def rows(self, findings: Sequence[Finding]) -> list[list[str]]:
-        """What the paper says, what came out here, what is held, and the verdict, side by side."""
+        """The paper's statement, our result, the stored numbers, and the verdict, side by side."""
         found = []
         for each in findings:
             why = f". {each.differs}" if each.differs and not each.agrees else ""
@@ -150,7 +151,7 @@ class Page:
         return f"{told} (± {tolerance:.0%})"
 
     def settle(self, findings: Sequence[Finding], *, hold: bool) -> bool:
-        """Hold the findings or compare with those held; False, and why on the screen, if not so."""
+        """Store the findings or compare them; False, with reasons on the screen, if they differ."""
         if hold:
             self.hold(findings)
         problems = self.problems(findings)
@@ -169,7 +170,7 @@ def findings_table(page: Page, findings: Sequence[Finding]) -> str:
 
 
 def add_hold_option(parser: argparse.ArgumentParser) -> None:
-    """`--hold`, for every page in the same words."""
+    """Add `--hold`, with the same help text for every page."""
     parser.add_argument(
         "--hold", action="store_true", help="hold what comes out, for later runs to be compared"
     )

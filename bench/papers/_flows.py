@@ -1,4 +1,4 @@
-"""What do the benchmarks of papers 000 and 002 share: TPC-H as sources, sinks on disk, one run."""
+"""Shared parts of the benchmarks of papers 000 and 002: TPC-H sources, sinks on disk, one run."""
 
 import argparse
 import resource
@@ -33,7 +33,7 @@ PACKS: dict[str, tuple[int, ...]] = {"paper": (100, PAPER_PACK_BYTES), "default"
 
 
 class OnDisk:
-    """A target whose rows go to a file, as the paper's writers do; nothing is kept in memory."""
+    """A target that writes its rows to a file, as the paper's writers do, and keeps none."""
 
     def __init__(self, folder: Path, name: str, schema: pa.Schema) -> None:
         self._stream = pa.OSFile(str(folder / f"{name}.arrow"), "wb")
@@ -68,7 +68,7 @@ def tpch_sources(scale: float, folder: Path) -> dict[str, pa.Table]:
 
 
 class Used(NamedTuple):
-    """What something took: by the clock, of all processors, and how often a thread had to wait."""
+    """The cost of a run: by the clock, of all processors, and how often a thread had to wait."""
 
     seconds: float
     processor_seconds: float
@@ -125,13 +125,13 @@ def request_for(
 
 
 def add_data_option(parser: argparse.ArgumentParser) -> None:
-    """`--data`: so that many runs, and those that have to be short, find their tables there."""
+    """Add `--data`: a folder where many runs, or short ones, find their tables."""
     parser.add_argument("--data", type=Path, help="where generated TPC-H tables are, and stay")
 
 
 @contextmanager
 def data_folder(given: Path | None) -> Iterator[Path]:
-    """The folder that was given, or one for this run alone."""
+    """The given folder, or a temporary one for this run."""
     if given is not None:
         given.mkdir(parents=True, exist_ok=True)
         yield given

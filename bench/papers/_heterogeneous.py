@@ -1,7 +1,7 @@
 """The world of Figures 9 and 10: periods of 100 and of 10,000, weighted by their inverse.
 
-Slow periods last 10,000 s here. Those of the other figures, 1,000 s, are about as long as one
-refresh of a long table, and would hardly be told from a little more chance in how long they take.
+Slow periods last 10,000 s here. In the other figures they last 1,000 s. That is about as long as
+one refresh of a long table, and would look like a little more chance in the length of refreshes.
 """
 
 from springhouse.simulate.slowdowns import Slowdowns

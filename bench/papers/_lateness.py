@@ -1,8 +1,8 @@
 """How much staler are tables than they would be if nothing ever had to wait?
 
 Relative lateness (001 section 4.1): the average weighted staleness of a run, divided by that of a
-run with the same arrivals in which every refresh starts when it is released. 1 is the best there is
-(and a run may be a hair better: what waited a little is loaded together with what came meanwhile).
+run with the same arrivals in which every refresh starts when it is released. The best value is 1. A
+run may be slightly better, because a refresh that waited also loads the data that came meanwhile.
 """
 
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ def simulate(
     events: float = inf,
     until: float = inf,
 ) -> ScheduleOutcome:
-    """What comes of a run of so many events; without a policy, nothing waits for a track."""
+    """The outcome of a run of this many events; without a policy, nothing waits for a track."""
     warehouse = PretendWarehouse(workload, conditions, policy)
     warehouse.run(events, until)
     return warehouse.outcome()
@@ -42,6 +42,6 @@ def simulate(
 def compared(
     workload: Workload, conditions: ScheduleConditions, policy: Policy, events: int
 ) -> Compared:
-    """A run of so many events, beside the ideal."""
+    """A run of this many events, beside the ideal."""
     outcome = simulate(workload, conditions, policy, events)
     return Compared(outcome, simulate(workload, conditions, until=outcome.seconds))

@@ -12,9 +12,9 @@ from springhouse.planner.search.operators import Operator
 class Price:
     """The cost of one operator: `start + per_base_row × bases + per_delta_row × deltas`.
 
-    `rows_out` says how many rows come out for each that goes in: of the bases where a base is made
-    from bases, else of the deltas. There is one number for each block that is made, or one for
-    all; no more than `most_rows` come out: a count has no more rows than there are groups.
+    `rows_out` gives the number of output rows per input row: per base row if the operator makes a
+    base from bases, else per delta row. It has one number for each new block, or one number for
+    all. At most `most_rows` come out: a count has no more rows than groups.
     """
 
     start: float = 0.0
@@ -50,7 +50,7 @@ class Price:
 
 @dataclass(frozen=True)
 class Linear:
-    """A price for each operator by its name; `usual` for those that have none."""
+    """A price for each operator by its name; `usual` applies to all others."""
 
     prices: Mapping[str, Price] = field(default_factory=dict)
     usual: Price = Price(1.0, 1e-6, 1e-6)

@@ -1,13 +1,13 @@
 """How is a table of paper 004 made again?
 
-Each cell is the average over a few seeds of a run of the simulator. What the paper and we have in
-common are not CPU hours but ratios: of one method, or one planner, to the best. A table may be made
-in several worlds: each is a section of the page, with its own findings. The rows are written to
-bench/results/004 as CSV, and told there beside the paper's; the findings are compared with the
-paper and with what came out before (`_finding`).
+Each cell is the average over a few seeds of a run of the simulator. CPU hours differ from the
+paper's, so the comparison uses ratios: of one method, or one planner, to the best. A table may have
+several worlds: each is a section of the page, with its own findings. The program writes the rows to
+bench/results/004 as CSV, and a page there beside the paper's numbers. It compares the findings with
+the paper and with earlier results (`_finding`).
 
-`--quick` makes a short run of each, which takes seconds, and writes nothing: what comes out is
-compared with what is held of such a run. So do the tests.
+`--quick` makes a short run of each, which takes seconds, and writes nothing. It compares the
+results with the stored ones of such a run. So do the tests.
 """
 
 import argparse
@@ -49,7 +49,7 @@ _MORE = ("hours", "repairs", "missed", "published", "worst_inconsistency_hours")
 
 @dataclass(frozen=True)
 class Paper:
-    """What the paper has in one row."""
+    """The paper's numbers in one row."""
 
     lag: float
     cost: float
@@ -72,7 +72,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Task:
-    """One run: in which world, of which workflow, and who plans what kind of processing."""
+    """One run: its world, its workflow, its planner and its kind of processing."""
 
     world: str
     workflow: str
@@ -89,13 +89,13 @@ class Task:
 
 @dataclass(frozen=True)
 class Wanted:
-    """How long runs are, and how many of each."""
+    """The length of the runs, and their number."""
 
     hours: float
     seeds: int
 
     def conditions(self, **choices: object) -> list[WorkflowConditions]:
-        """One for each seed."""
+        """The conditions for each seed."""
         return [
             WorkflowConditions(self.hours, seed=seed, **choices)  # type: ignore[arg-type]
             for seed in range(1, self.seeds + 1)
@@ -115,7 +115,7 @@ class Table:
         return fmean(found)
 
     def times(self, workflow: str, who: str, name: str) -> float:
-        """How many times the first row's number it is."""
+        """The number as a multiple of the first row's."""
         return self.of(workflow, who, name) / self.of(workflow, self.whos[0], name)
 
     def paper_times(self, workflow: str, who: str, name: str) -> float:
@@ -125,7 +125,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Section:
-    """A world in which the table is made, and what the paper finds in it."""
+    """A world in which the table is made, and the paper's findings about it."""
 
     world: str
     about: str
@@ -134,7 +134,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Made:
-    """How a table is made: what is run, and what it is compared with."""
+    """How a table is made: its runs, and the numbers to compare with."""
 
     number: int
     title: str
@@ -149,7 +149,7 @@ class Made:
         return Table([row for row in rows if row.world == section.world], self.paper)
 
     def page(self, section: Section, *, small: bool = False) -> Page:
-        """The findings of a section that are held."""
+        """The stored findings of a section."""
         world = section.world.replace(",", "").replace(" ", "-")
         name = f"004-table{self.number}-{world}"
         return Page(name + "-quick" * small, is_small=small)
@@ -164,7 +164,7 @@ class Made:
 
 
 def table(made: Made) -> None:
-    """Run a table, write it down, and check it."""
+    """Run a table, write it, and check it."""
     options = _options(made)
     if options.quick:
         rows = made.quick()
@@ -190,7 +190,7 @@ def table(made: Made) -> None:
 
 
 def timeless(findings: Sequence[Finding]) -> list[Finding]:
-    """The findings that rest on no seconds: they come out alike on every machine."""
+    """The findings without seconds: they are the same on every machine."""
     return [each for each in findings if "planning" not in each.paper]
 
 
@@ -210,7 +210,7 @@ def _options(made: Made) -> argparse.Namespace:
 
 
 def ratios(found: Table, best: str, differs: Mapping[tuple[str, str, str], str]) -> list[Finding]:
-    """Lag and cost of everybody against the best, as the paper has them."""
+    """Lag and cost of every row relative to the best, as in the paper."""
     told = []
     for workflow in WORKFLOWS:
         for who in found.whos[1:]:
@@ -235,7 +235,7 @@ def magnitude(ours: float, paper: float) -> bool:
 
 
 def _run(made: Made, options: argparse.Namespace, there: Sequence[Row]) -> list[Row]:
-    """All rows that are wanted, in order: those that are there already, and the others."""
+    """All rows, in order: the existing ones, and new runs for the others."""
     tasks = made.tasks(Wanted(options.hours, options.seeds))
     known = {(row.world, row.workflow, row.who, row.seed): row for row in there}
     missing = [task for task in tasks if task.key not in known]
@@ -249,7 +249,7 @@ def _run(made: Made, options: argparse.Namespace, there: Sequence[Row]) -> list[
 
 
 def measured(task: Task) -> Row:
-    """What comes of one run."""
+    """The result of one run."""
     model = PAPER_WORKFLOWS[WORKFLOWS[task.workflow]]()
     run = WorkflowRun(
         model if task.change is None else task.change(model),
@@ -268,7 +268,7 @@ def measured(task: Task) -> Row:
         seed,
         {
             "lag": outcome.median_lag,
-            # Of a run that was given up, or that ended with a long plan, what it cost per hour.
+            # A run may stop early or end with a long plan, so scale its cost by its hours.
             "cost": outcome.cost_cpu_hours * task.conditions.hours / outcome.hours,
             "planning_seconds": outcome.planning_seconds,
             "worst_planning_ms": 1000 * outcome.worst_planning_seconds,
@@ -289,7 +289,7 @@ def _is_simple(algorithm: Algorithm) -> bool:
 
 
 def _page(made: Made, rows: Sequence[Row], options: argparse.Namespace) -> tuple[str, bool]:
-    """All sections, and whether every finding is as it was held."""
+    """All sections, and whether every finding equals the stored one."""
     settled = True
     parts = [f"## Table {made.number}: {made.title}", ""]
     parts += [made.before, ""] if made.before else []

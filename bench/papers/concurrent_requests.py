@@ -1,15 +1,15 @@
 """002, Figure 3: the Locality policy against the simple scheduler, for 1 to 64 requests at once.
 
 A plan of about 170 operators over 10 MB, 64 times in all: 64 x 1 is one after the other, 1 x 64 all
-at once. The simple scheduler has a FIFO list per thread, steals in turn, has one semaphore for all
-threads and packs of a fixed size that respects no cache. The paper: Locality is 8 to 12 % faster,
-on 48 logical processors in four nodes. Here both run with packs of half the L2 cache, which is the
-paper's size, and with the default; the simple one with packs of 256 KB, too, as the paper does not
-tell how large its fixed ones were. All sides take turns, and the medians are told.
+at once. The simple scheduler has a FIFO list per thread, steals in turn, and has one semaphore for
+all threads. Its packs have a fixed size that ignores the caches. The paper: Locality is 8 to 12 %
+faster, on 48 logical processors in four nodes. Here both run with packs of half the L2 cache, which
+is the paper's size, and with the default. The simple one also runs with packs of 256 KB, because
+the paper does not give its fixed size. All sides take turns, and the page shows the medians.
 
-What Locality gains it gains from packs that are still in the cache, and from semaphores that it
-leaves alone. `--cache` measures the first by itself: how long an activity takes for a pack that was
-just made, and for one that was made many packs ago.
+Locality gains from packs that are still in the cache, and from semaphores that it does not touch.
+`--cache` measures the first effect alone: how long an activity takes for a pack that was just made,
+and for one that was made many packs ago.
 
 Run, in parts if it is too long for one sitting:
 
@@ -110,7 +110,7 @@ class Took(NamedTuple):
 def took(
     graph: FlowGraph, sources: Mapping[str, pa.Table], settings: Settings, total: int, at_once: int
 ) -> Took:
-    """What it takes to run the plan `total` times, `at_once` beside each other."""
+    """Run the plan `total` times, `at_once` of them together; return the costs."""
     byte_seconds, steps = 0.0, 0
     with tempfile.TemporaryDirectory() as folder, Pool(settings) as pool, Usage() as usage:
         for group in range(total // at_once):
@@ -160,7 +160,7 @@ def gains(found: Found, mine: str, other: str, field: str = "seconds") -> list[f
 
 
 def findings(found: Found) -> Iterator[Finding]:
-    """What section 6 says, against what came out here."""
+    """The statements of section 6, against our results."""
     for mine, other in COMPARED:
         parts = gains(found, mine, other)
         if not parts:
@@ -201,7 +201,7 @@ def sides_table(found: Found) -> str:
 
 
 def reasons_table(found: Found) -> str:
-    """What the sides did besides: processors, waits, memory."""
+    """Other costs of the sides: processors, waits, memory."""
     rows = []
     for side in SIDES:
         for n in counts(found, side):
@@ -236,7 +236,7 @@ BETWEEN_BYTES = 2**26
 
 
 def activities(schema: pa.Schema) -> dict[str, Callable[[pa.RecordBatch], pa.RecordBatch]]:
-    """What a branch of the plan is made of."""
+    """The activities of a branch of the plan."""
     same = [place_or_compile(name, schema, "select") for name in schema.names]
     computed = [compile_expression("a + 0", schema, "compute"), *same[1:]]
     return {
@@ -307,7 +307,7 @@ ABOUT_CACHE = (
 
 
 def page(found: Found, operators: int, held: Page, *, hold: bool) -> tuple[str, bool]:
-    """The page, and whether every finding is as it was held."""
+    """The page, and whether every finding equals the stored one."""
     checked = list(findings(found))
     settled = held.settle(checked, hold=hold)
     rounds = sorted({row["rounds"] for row in found.values()})
@@ -329,7 +329,7 @@ def page(found: Found, operators: int, held: Page, *, hold: bool) -> tuple[str, 
 
 
 def main() -> None:
-    """Measure, tell, and write down."""
+    """Measure, print, and write the page."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--scale", type=float, default=0.035)
     parser.add_argument("--rounds", type=int, default=5)
@@ -366,7 +366,7 @@ def compare(
     at_once: int,
     options: argparse.Namespace,
 ) -> None:
-    """All sides in turn, with so many requests at once; medians."""
+    """Run all sides in turn, with this many requests at once; return medians."""
     each: dict[str, list[Took]] = {side: [] for side in options.sides}
     for _ in range(options.rounds):
         for side, runs in each.items():

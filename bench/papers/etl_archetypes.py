@@ -1,10 +1,10 @@
 """000, Figures 8 to 11 and A1: time and memory of the archetypes under three policies.
 
 Each archetype runs over TPC-H in this process, on one thread, as in the paper: one activity at a
-time, row packs of about 400 rows, queues of 100 packs, and a time slot for Minimum Memory that was
-found as the paper's was (`etl_time_slot.py`). The same with packs and queues as flows have them by
-default. Memory is what waits in queues, averaged over time and at its peak. Policies take turns in
-each round, and medians are told.
+time, row packs of about 400 rows, and queues of 100 packs. The time slot for Minimum Memory was
+found by the paper's method (`etl_time_slot.py`). A second series uses the default packs and queues
+of flows. Memory is the amount that waits in queues, averaged over time and at its peak. Policies
+take turns in each round, and the page shows medians.
 
 Run, in parts if it is too long for one sitting:
 
@@ -110,7 +110,7 @@ WHY |= {
 
 
 class Case(NamedTuple):
-    """What runs under three policies; the selectivity is empty where the data is as it is."""
+    """A run under three policies; the selectivity is empty for unchanged data."""
 
     packs: str
     scale: str
@@ -156,7 +156,7 @@ class Found:
         )
 
     def cases(self, packs: str, *, selective: bool = False) -> list[Case]:
-        """Those of Figures 8 to 10, or those of Figure 11."""
+        """The cases of Figures 8 to 10, or those of Figure 11."""
         found = dict.fromkeys(Case(*(row[key] for key in KEYS[:-1])) for row in self.rows())
         return [c for c in found if c.packs == packs and bool(c.selectivity) is selective]
 
@@ -164,7 +164,7 @@ class Found:
         return float(self._by[(*case, policy)][figure])
 
     def ratios(self, cases: list[Case], figure: str, policy: str, other: str) -> list[float]:
-        """A policy against another, case by case."""
+        """One policy relative to another, case by case."""
         return [self.at(c, policy, figure) / self.at(c, other, figure) for c in cases]
 
 
@@ -176,7 +176,7 @@ def figures(took: FlowMeasurements, used: Used) -> tuple[float, ...]:
 
 
 def selective(sources: dict[str, pa.Table], selectivity: float) -> dict[str, pa.Table]:
-    """The same sources, of which the first filter lets only this part through."""
+    """The same sources, changed so that the first filter passes only this part."""
     chance = np.random.default_rng(1)
     parts, lines = sources["partsupp"], sources["lineitem"]
     cost = parts["ps_supplycost"].to_numpy()
@@ -207,7 +207,7 @@ def measure(found: Found, case: Case, sources: dict[str, pa.Table], rounds: int)
 
 
 def appendix_a(sources: dict[str, pa.Table]) -> str:
-    """What waits in the butterfly over time, under each policy."""
+    """The memory that waits in the butterfly over time, under each policy."""
     graph = ARCHETYPES["butterfly"].flow.graph({n: rows.schema for n, rows in sources.items()})
     curves = {}
     for policy in POLICIES:
@@ -394,7 +394,7 @@ def on_selectivity(found: Found) -> Iterator[Finding]:
 
 
 def page(found: Found, held: Page, *, hold: bool) -> tuple[str, bool]:
-    """The page, and whether every finding is as it was held."""
+    """The page, and whether every finding equals the stored one."""
     checked: list[Finding] = []
     told_so_far: list[tuple[str, list[Finding]]] = []
     for packs, title in TITLES.items():
@@ -436,7 +436,7 @@ def _named(row: dict[str, str]) -> str:
 
 
 def main() -> None:
-    """Measure, tell, and write down."""
+    """Measure, print, and write the page."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--scales", default="0.1,1")
     parser.add_argument("--only", type=lambda text: text.split(";"), default=list(ARCHETYPES))

@@ -6,18 +6,18 @@
                 body
     forks       three forks into 2, 3 and 6 targets, with 14 lines before and behind
 
-In TPC-H one table has most of the rows, and so one subflow of a stratum most of the work; the paper
-does not tell its tables. So butterfly and forks also run over tables of the same length.
+In TPC-H one table has most of the rows, so one subflow of a stratum has most of the work. The paper
+does not describe its tables. So butterfly and forks also run over tables of the same length.
 
-Single policies run as in the paper, one activity at a time on one thread, and also on as many
-threads as Mixed has, because this engine lets them; Mixed runs on one thread, too. Packs are the
-paper's (about 400 rows), a size between, and this engine's default. The paper: Mixed saves up to
-40 % of the time, on average 35 to 53 %, with the same resources.
+Single policies run as in the paper, one activity at a time on one thread. They also run on as many
+threads as Mixed has, because this engine allows it; Mixed runs on one thread, too. Packs have the
+paper's size (about 400 rows), a middle size, and this engine's default. The paper: Mixed saves up
+to 40 % of the time, on average 35 to 53 %, with the same resources.
 
-What Mixed could save at best is computed from what its activities took on one thread: strata come
-one after the other, and in a stratum each subflow has a thread, the longest first. How much of that
-it does save depends on how much of the work lets go of the interpreter: the page tells how many
-processors were busy on average, and how often a thread had to wait for another.
+The best possible saving of Mixed is computed from the times of its activities on one thread: strata
+run one after the other, and in a stratum each subflow has a thread, the longest first. The actual
+saving depends on how much of the work releases the interpreter. The page shows how many processors
+were busy on average, and how often a thread had to wait for another.
 
 Run, in parts if it is too long for one sitting:
 
@@ -93,7 +93,7 @@ SINGLE = (PolicyName.ROUND_ROBIN, PolicyName.MINIMUM_COST, PolicyName.MINIMUM_ME
 
 
 def line(rows: Rows, column: str, length: int) -> Rows:
-    """So many light activities, one after the other: computations, filters, schema changes."""
+    """This many light activities, one after the other: computations, filters, schema changes."""
     for step in range(length):
         if step % 3 == 0:
             rows = rows.compute(**{column: f"{column} + 0"})
@@ -105,7 +105,7 @@ def line(rows: Rows, column: str, length: int) -> Rows:
 
 
 def hard_line(rows: Rows, column: str, length: int) -> Rows:
-    """So many computations that keep a processor busy: each writes the number as text and back."""
+    """This many heavy computations: each writes the number as text and back."""
     for _ in range(length):
         rows = rows.compute(**{column: pc.field(column).cast("string").cast("double")})
     return rows
@@ -262,11 +262,11 @@ class Found:
         )
 
     def runs(self) -> list[tuple[str, str, str]]:
-        """Scale, packs and workflow of all that was run."""
+        """Scale, packs and workflow of all runs."""
         return list(dict.fromkeys((r["scale"], r["packs"], r["workflow"]) for r in self.rows()))
 
     def best(self, one: tuple[str, str, str], threads: set[str]) -> dict[str, str]:
-        """The fastest single policy on so many threads."""
+        """The fastest single policy on this many threads."""
         single = {policy.value for policy in SINGLE}
         mine = [r for key, r in self._by.items() if key[:3] == one]
         fitting = [r for r in mine if r["policy"] in single and r["threads"] in threads]
@@ -287,7 +287,7 @@ def saved(found: Found, one: tuple[str, str, str], mixed_on: str, single_on: str
 
 
 def findings(found: Found) -> Iterator[Finding]:
-    """What section 7.4 says, against what came out here."""
+    """The statements of section 7.4, against our results."""
     for packs in dict.fromkeys(one[1] for one in found.runs()):
         runs = [one for one in found.runs() if one[1] == packs]
         threads = max((r["threads"] for r in found.rows()), key=int)
@@ -311,7 +311,7 @@ def findings(found: Found) -> Iterator[Finding]:
 
 
 def reasons(found: Found) -> str:
-    """What Mixed could save on several threads, what it does, and why not more."""
+    """The possible saving of Mixed on several threads, its actual saving, and the reasons."""
     threads = max((r["threads"] for r in found.rows()), key=int)
     rows = []
     for one in found.runs():
@@ -348,7 +348,7 @@ def reasons(found: Found) -> str:
 
 
 def page(found: Found, held: Page, *, hold: bool) -> tuple[str, bool]:
-    """The page, and whether every finding is as it was held."""
+    """The page, and whether every finding equals the stored one."""
     checked = list(findings(found))
     settled = held.settle(checked, hold=hold)
     rows = []
@@ -387,7 +387,7 @@ def measured(
     packs: tuple[int, ...],
     options: argparse.Namespace,
 ) -> dict[Way, list[float]]:
-    """Every policy on one thread and on several, in turn; medians."""
+    """Run every policy on one thread and on several, in turn; return medians."""
     ways = [(p, n) for p in (*SINGLE, PolicyName.MIXED) for n in sorted({1, options.threads})]
     took: dict[Way, list[tuple[float, ...]]] = {way: [] for way in ways}
     for _ in range(options.rounds):
@@ -402,7 +402,7 @@ def measured(
 
 
 def main() -> None:
-    """Measure, tell, and write down."""
+    """Measure, print, and write the page."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--scales", default="0.1,1")
     parser.add_argument("--only", type=lambda text: text.split(";"), default=list(WORKFLOWS))

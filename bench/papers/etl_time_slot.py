@@ -2,14 +2,14 @@
 
 The paper found slots of 60 to 70 ms to be best in its engine. Here every archetype runs with slots
 from 0.05 to 70 ms, as in `etl_archetypes.py`, on one thread and beside Round Robin and Minimum
-Cost. Two archetypes whose memory hardly follows the slot are looked into: which activity is it that
-packs wait for? One more is run in another way: the primary flow with activities that assign keys
-pack by pack, where `lookup` gathers 65,536 rows for one join.
+Cost. Two archetypes have memory that hardly depends on the slot: for which activity do their packs
+wait? One more runs in another way: the primary flow with activities that assign keys pack by pack,
+while `lookup` gathers 65,536 rows for one join.
 
 Run: `python bench/papers/etl_time_slot.py [--scale 0.1] [--rounds 3] [--data FOLDER]`, or `--again`
 for the page alone. It writes `slots.csv`, `waiting.csv` and `time_slot.md` in `bench/results/000`.
-Time is that of the processor. What waits depends on how fast packs are made, so it wants a machine
-that does nothing else.
+Times are processor times. The waiting memory depends on the speed of making packs, so the machine
+should do nothing else.
 """
 
 import argparse
@@ -77,7 +77,7 @@ LOOKED_INTO = ("tree", "primary flow", KEYED)
 
 
 def ways() -> dict[str, Settings]:
-    """The two policies without a slot, and Minimum Memory with each."""
+    """The two policies without a slot, and Minimum Memory with each slot."""
     found = {name: Settings(policy, 1, *PACKS["paper"]) for name, policy in OTHERS.items()}
     for slot in SLOTS:
         found[f"{slot:g} ms"] = Settings(
@@ -89,7 +89,7 @@ def ways() -> dict[str, Settings]:
 def waiting(
     declared: Flow, sources: Mapping[str, pa.Table], settings: Settings
 ) -> dict[str, float]:
-    """How many packs wait for each activity, on average over the time in which any works."""
+    """The number of packs that wait for each activity, on average over the time with any work."""
     graph = declared.graph({name: rows.schema for name, rows in sources.items()})
     topology = one_node(1)
     engine = Engine(policy_of(settings, topology), topology.threads())
@@ -115,7 +115,7 @@ Row = dict[str, str]
 
 
 def measured(sources: Mapping[str, pa.Table], rounds: int) -> list[Row]:
-    """Every flow in every way, in turn; medians."""
+    """Run every flow in every way, in turn; return medians."""
     rows = []
     for name, declared in FLOWS.items():
         graph = declared.graph({n: given.schema for n, given in sources.items()})
@@ -136,7 +136,7 @@ def measured(sources: Mapping[str, pa.Table], rounds: int) -> list[Row]:
 
 
 def looked_into(sources: Mapping[str, pa.Table]) -> list[Row]:
-    """Where packs wait, in the flows whose memory does not follow the slot."""
+    """The places where packs wait, in the flows whose memory does not depend on the slot."""
     rows = []
     for name in LOOKED_INTO:
         for way in (*OTHERS, CHOSEN):
@@ -183,7 +183,7 @@ def slots_table(rows: list[Row]) -> str:
 
 
 def waiting_table(rows: list[Row]) -> str:
-    """Who packs wait for, longest first."""
+    """The activities for which packs wait, longest first."""
     lines = []
     for name in LOOKED_INTO:
         for way in (*OTHERS, CHOSEN):
@@ -222,7 +222,7 @@ def page(slots: list[Row], places: list[Row], scale: str) -> str:
 
 
 def kept(name: str, fields: tuple[str, ...], rows: list[Row] | None) -> list[Row]:
-    """Write rows down, or read those of before."""
+    """Write the rows, or read the rows of an earlier run."""
     path = HERE / name
     if rows is None:
         with path.open() as file:
@@ -235,7 +235,7 @@ def kept(name: str, fields: tuple[str, ...], rows: list[Row] | None) -> list[Row
 
 
 def main() -> None:
-    """Measure, tell, and write down."""
+    """Measure, print, and write the page."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--scale", default="0.1")
     parser.add_argument("--rounds", type=int, default=3)

@@ -1,20 +1,21 @@
 """Does the cluster of paper 003 survive what its authors did to it (section 5, Table 1)?
 
-Five real processes on loopback, ten partitions, ten events a second in each, positioned files, the
-paper's time-outs. The leader is killed, its successor is killed, the first one comes back, two more
-are killed (no quorum: nothing may move), the second one comes back (all must move again). Then:
+Five real processes run on loopback with ten partitions, ten events a second in each, positioned
+files, and the paper's time-outs. The leader is killed, its successor is killed, and the first one
+comes back. Two more are killed (no quorum: nothing may move), and the second one comes back (all
+must move again). Then:
 
     each partition's file has every offset once, from 0 on, in order
-    nothing was written from a keep-alive time after the quorum was lost until it was back
-    every partition got further within 10 s of every moment at which there was a quorum again
+    from a keep-alive time after the loss of the quorum until its return, nothing was written
+    every partition advanced within 10 s of every moment at which there was a quorum again
 
-A machine that is too busy to run anything for longer than a time-out breaks no promise: how long it
-stood still is measured, reported, and added (ten times) to the 10 s.
+A machine that runs nothing for longer than a time-out breaks no promise. So the program measures
+and reports these stalls, and adds ten times their length to the 10 s.
 
 Figures 1 (a partition, by node) and 2 (a node, by partition) are drawn from the files.
 
-Run: `python bench/papers/failures.py [--pace 5] [--out FOLDER]`; about four minutes, or as many
-times less as `--pace` says, which divides the time-outs as well.
+Run: `python bench/papers/failures.py [--pace 5] [--out FOLDER]`; about four minutes. `--pace`
+divides this time and the time-outs.
 """
 
 import argparse
@@ -75,7 +76,7 @@ class Stalls:
 
 @dataclass
 class Experiment:
-    """The processes, and what was done to them when."""
+    """The processes, and the times of the kills and restarts."""
 
     nodes: Nodes
     pace: float
@@ -99,7 +100,7 @@ class Experiment:
         print(f"{self.actions[-1][0]:7.1f} s  {what}", flush=True)
 
     def leader(self) -> str:
-        """Who leads; waits until somebody does and every partition has an owner that is there."""
+        """The leader; waits until there is one, and until every partition has a running owner."""
 
         def found() -> str | None:
             report, running = self.nodes.report(), self.nodes.running
@@ -153,7 +154,7 @@ def perform(experiment: Experiment) -> dict[str, float]:
     moments["first restored"] = now()
     experiment.note(f"{first} restored")
     until(MINORITY)
-    # Any two but the one that was restored; Table 1 names these two.
+    # Any two except the restored one; Table 1 names these two.
     victims = [name for name in ("BN4SCH102031919", "BN4SCH102032017", *NODES) if name != first]
     for name in dict.fromkeys(name for name in victims if name in experiment.nodes.running):
         if len(experiment.nodes.running) > 2:
@@ -198,7 +199,7 @@ def read(experiment: Experiment) -> dict[str, list[Written]]:
 def check(
     experiment: Experiment, events: dict[str, list[Written]], moments: dict[str, float]
 ) -> list[str]:
-    """Everything that is not as it must be."""
+    """All violations of the rules."""
     wrong = []
     silent = moments["quorum lost"] + KEEP_ALIVE_SECONDS / experiment.pace, moments["quorum back"]
     for partition, written in events.items():
@@ -226,7 +227,7 @@ def pauses(events: dict[str, list[Written]], moments: dict[str, float]) -> dict[
         longest = 0.0
         for written in events.values():
             times = [each.at for each in written]
-            # What it had to wait before there was a quorum is not counted.
+            # The wait before there was a quorum does not count.
             last = max(t for t in times if t <= moment)
             since = moment if what == "quorum back" else last
             moved = [since, *(t for t in times if moment < t <= then), then]
@@ -236,7 +237,7 @@ def pauses(events: dict[str, list[Written]], moments: dict[str, float]) -> dict[
 
 
 def segments(written: list[Written], name: Callable[[Written], str]) -> dict[str, list]:
-    """Time against offset, a curve for each name, with gaps where another one worked."""
+    """Time against offset, a curve for each name, with gaps while another name worked."""
     curves: dict[str, list[tuple[float, float]]] = {}
     last = None
     for each in written:

@@ -1,9 +1,9 @@
 """Figure 4 of 001: how much does the strength of slowdowns matter?
 
-Section 4.1: all jobs are equal, and the share of slow time is such that the average execution takes
-twice as long as a normal one, whatever the factor S. One global queue, Max Benefit. The paper does
-not say how long periods are; here a slow one is 1,000 s, ten periods of data, as in all figures,
-and the normal one S - 2 times as long.
+Section 4.1: all jobs are equal, and the share of slow time makes the average execution twice as
+long as a normal one, whatever the factor S. One global queue, Max Benefit. The paper does not give
+the length of periods. Here a slow one is 1,000 s, ten periods of data, as in all figures, and the
+normal one S - 2 times as long.
 
 Run: `python bench/papers/fig04.py [--events 1000000] [--jobs 2]`.
 """

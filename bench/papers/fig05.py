@@ -1,8 +1,8 @@
 """Figure 5 of 001: is Max Benefit better than EDF-P when tables load at different speeds?
 
-Section 4.2: half of the tables have beta = 0.1, half beta = 0.01. One global queue, S = 3. How long
-slow periods are the paper does not say, and here it matters: so besides those of 1,000 s there are
-curves with slow periods of 10,000 s.
+Section 4.2: half of the tables have beta = 0.1, half beta = 0.01. One global queue, S = 3. The
+paper does not give the length of slow periods, and here it matters. So there are curves with slow
+periods of 1,000 s and others with 10,000 s.
 
 Run: `python bench/papers/fig05.py [--events 1000000] [--jobs 2]`.
 """

@@ -2,7 +2,7 @@
 
 Section 4.5: nine chains of three tables. Base tables have a priority of 0.001, the next level 1,
 the last one 1, 10 or 100, in equal numbers. One global queue with Max Benefit, S = 3. K of max-plus
-is 1.5; the paper does not tell its own.
+is 1.5; the paper does not give its own.
 
 Run: `python bench/papers/fig08.py [--events 1000000] [--jobs 2]`.
 """

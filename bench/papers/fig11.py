@@ -1,14 +1,15 @@
 """Figure 11 of 001: does chopping help after an overload?
 
-Section 4.7: fifteen chains of two tables, base tables with priority 1 and derived ones with 10; one
+Section 4.7: fifteen chains of two tables, base tables with priority 1 and derived ones with 10. One
 refresh loads at most three periods of data, or all. One global queue, Max Benefit, S = 3. Slow
 periods last 5,000 s, so that much more than three periods of data wait at their end.
 
 The paper does not say whether base tables inherit priority here. Its figure is called "with two
-priority classes" and its reason is that low-priority jobs, deferred, block high-priority ones; so
-they do not inherit in the curves that are compared with it. Two more curves show what happens if
-they do (Max), and two what happens to tables that do not read each other. Nor does it say whether a
-chopped job ranks by what it loads or by all that waits; it is the latter (decision 0026).
+priority classes", and its reason is that deferred low-priority jobs block high-priority ones. So
+base tables do not inherit in the curves for comparison. Two more curves show the effect of
+inheritance (Max), and two show tables that do not read each other. The paper does not say either
+whether a chopped job ranks by the data that it loads or by all waiting data. Here it ranks by all
+waiting data (decision 0026).
 
 Run: `python bench/papers/fig11.py [--events 1000000] [--jobs 2]`.
 """

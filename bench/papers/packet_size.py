@@ -1,8 +1,8 @@
 """002, Figure 1: how large should a row pack be?
 
 A line of filters and computations over `lineitem` under the Locality policy, with packs from 4 KB
-to 16 MB, on one thread: time is that of the processor. The paper: the best size is a little below
-the L2 cache; half of it is what it settles on.
+to 16 MB, on one thread; times are processor times. The paper: the best size is a little below the
+L2 cache, and the authors choose half of it.
 
 Run: `python bench/papers/packet_size.py [--scale 0.3] [--rounds 3]`. It writes
 `bench/results/002/packet_size.md` and `.svg`.
@@ -43,7 +43,7 @@ def plan(flow: Draft) -> None:
 
 
 def findings(medians: Mapping[int, float], l2_bytes: int, default: int) -> Iterator[Finding]:
-    """What sections 4.1 and 5.2 say, against what came out here."""
+    """The statements of sections 4.1 and 5.2, against our results."""
     best = min(medians.values())
 
     def told(size: int) -> str:
@@ -86,7 +86,7 @@ def findings(medians: Mapping[int, float], l2_bytes: int, default: int) -> Itera
 
 
 def page(medians: Mapping[int, float], options: argparse.Namespace, held: Page) -> tuple[str, bool]:
-    """The page, and whether every finding is as it was held."""
+    """The page, and whether every finding equals the stored one."""
     topology = read_topology()
     checked = list(findings(medians, topology.l2_bytes or 0, topology.pack_bytes))
     settled = held.settle(checked, hold=options.hold)
@@ -109,7 +109,7 @@ def page(medians: Mapping[int, float], options: argparse.Namespace, held: Page) 
 
 
 def main() -> None:
-    """Measure, tell, and write down."""
+    """Measure, print, and write the page."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--scale", type=float, default=0.3)
     parser.add_argument("--rounds", type=int, default=3)

@@ -1,15 +1,16 @@
 """How long does planning take: with four methods over ten weeks, and with up to 1,000 views?
 
-The three workflows of 004 with the four methods of its Table 5, on unlimited machines, all in one
-run and in turn: what the machine does besides makes all of them slower alike, so the ratios between
-methods count. Once as a warehouse plans, and once as Algorithm 1 is written: the whole workflow is
-searched, until the queue is empty.
+The three workflows of 004 run with the four methods of its Table 5, on unlimited machines, all in
+one run and in turn. Other work of the machine slows all of them alike, so the ratios between
+methods count. They run once as a warehouse plans, and once by Algorithm 1 as written: it searches
+the whole workflow, until the queue is empty.
 
-Then a warehouse of 10, 100 or 1,000 views.
-Chains, stars and diamonds on top of each other, of views that are consistent (one pathway) and of
-views that may be inconsistent (pathways apart, an asynchronous variant per input). Everything is up
-to date, then one base table gets new data, and every view downstream wants it. And: a thousand
-views in a hundred stars, of which one is touched. The logs hold a hundred versions of each table.
+Then follows a warehouse of 10, 100 or 1,000 views.
+It has chains, stars and diamonds on top of each other, of views that are consistent (one pathway)
+and of views that may be inconsistent (separate pathways, an asynchronous variant per input). At
+first all views are up to date. Then one base table gets new data, and every view downstream needs
+it. One more case is a thousand views in a hundred stars, of which one star is touched. The logs
+hold a hundred versions of each table.
 
 Run: `python bench/papers/planning_time.py [--only methods] [--hours 1680]`.
 """
@@ -48,7 +49,7 @@ VARIANTS = (
 LIMIT_SECONDS = 1.0
 SEARCHES = {
     "as a warehouse plans": Switches(),
-    # Overkill is 6.2.4; with it go channels that rest, which are searched by nobody here.
+    # Without the overkill rule (6.2.4) the search also covers channels that could rest.
     "until the queue is empty": Switches(stop_early=False, overkill=False),
 }
 EARLY = (
@@ -107,7 +108,7 @@ def measured(views, loose):
     planner = Planner(flow, bounds, dict.fromkeys(names, ANY_DELTA))
     built = time.process_time() - began
     logs, read = _logs(flow, views, inputs)
-    # All but one base table have their newest version reflected everywhere.
+    # All tables except one base table have their newest version reflected everywhere.
     channels["base"] = Channel(
         (*channels["base"].versions, VERSIONS), (*channels["base"].timestamps, Instant(6000.0))
     )
@@ -179,7 +180,7 @@ def over_weeks(hours):
 
 
 def method_findings(seconds: Times) -> list[Finding]:
-    """The time of each method against that of Async/Incr, as the paper has it."""
+    """The time of each method relative to Async/Incr, as in the paper."""
     return [
         _against_the_best(seconds, search, name) for search in SEARCHES for name in WORKFLOWS
     ] + [
@@ -233,7 +234,7 @@ def seconds_of(rows: Sequence[Mapping[str, str]]) -> Times:
 
 
 def methods_page(rows: Sequence[Mapping[str, str]], *, hold: bool) -> tuple[str, bool]:
-    """The times of all methods beside the paper's, and whether findings are as they were held."""
+    """The methods' times beside the paper's, and whether every finding equals the stored one."""
     seconds = seconds_of(rows)
     held, findings = Page("004-planning_time"), method_findings(seconds)
     settled = held.settle(findings, hold=hold)

@@ -1,21 +1,21 @@
 """Why do some ratios of Table 5 of 004 differ from the paper's?
 
-The paper says that rates, selectivities, costs and sizes were real ones, and not which; ours are
-other ones. Where that is the reason, the ratio has to move towards the paper's when the assumption
-is changed, and only that. Each line of the result is one such change: the assumption, what it is
-changed to, and the ratio that comes out, beside the paper's.
+The paper says that its rates, selectivities, costs and sizes were real ones, and does not give
+them; ours differ. If that is the reason, a change of this assumption alone must move the ratio
+towards the paper's. Each line of the result is one such change: the assumption, its new value, and
+the resulting ratio beside the paper's.
 
-Some of what the paper assumed can be told from its own numbers:
+The paper's own numbers reveal some of its assumptions:
 
 * Two days of history. The lag of CrawlSelection, which reads whole tables, is 4.94 over twelve
-  hours and 81.4 over ten weeks. If it grows with what was fetched, (b + 35 d) / (b + 0.25 d) is
+  hours and 81.4 over ten weeks. If it grows with the fetched data, (b + 35 d) / (b + 0.25 d) is
   16.5 for a base of b and d a day, so b is two days.
 * 72 CPU seconds to start an operator. SearchPreprocessing and FeedbackPrioritization are repaired
   by two steps each, on very different data, at nearly the same lag: 0.0399 and 0.0485.
-* What converters make is off by 50 %, too. Sync/Batch of FeedbackPrioritization costs 38 times
-  Async/Batch at 1.4 times its lag: sizes wander, and few plans are most of the cost.
+* The output of converters is off by 50 %, too. Sync/Batch of FeedbackPrioritization costs 38 times
+  Async/Batch at 1.4 times its lag: sizes drift, and few plans make most of the cost.
 
-What was tried for Table 6 is on its own page.
+The page of Table 6 lists its own trials.
 
 Run: `python bench/papers/reasons.py [--seeds 2] [--jobs 2]`.
 """
@@ -44,7 +44,7 @@ _FIELDS = ("reason", "world", "who", "number", "ours", "paper", "seeds")
 
 @dataclass(frozen=True)
 class World:
-    """A model, changed; perhaps a noisier world than ours."""
+    """A changed model, perhaps with more noise than ours."""
 
     said: str
     model: Callable[[Model], Model] | None = None
@@ -53,7 +53,7 @@ class World:
 
 @dataclass(frozen=True)
 class Reason:
-    """An assumption that is changed step by step, and the ratios that should follow."""
+    """An assumption that changes step by step, and the ratios that should follow."""
 
     name: str
     workflow: str
@@ -64,7 +64,7 @@ class Reason:
 
 
 def clicks(times: float) -> World:
-    """A click is more to read."""
+    """A click adds more data to read."""
     return World(
         f"a click is {times:g} times as much to read", lambda model: clicks_of(model, times)
     )
@@ -117,7 +117,7 @@ def main() -> None:
 
 
 def tried(number_of_reason: int, seeds: int) -> list[dict[str, str]]:
-    """A line for each world, method and number of a reason."""
+    """A line for each world and method of one reason."""
     return list(_tried(REASONS[number_of_reason], range(1, seeds + 1)))
 
 

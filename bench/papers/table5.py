@@ -43,7 +43,7 @@ UNCAPPED = (
 )
 CAPPED = "A plan of c CPU hours takes c/1,000 hours."
 
-# Why a ratio is more than an order of magnitude from the paper's, where it is.
+# The reasons for ratios that are more than an order of magnitude from the paper's.
 LARGE = (
     "6,720 repairs at the median lag are 1 % of the paper's cost of Async/Incr, and half of ours: "
     "its daily click scores and weekly joins are far dearer against a repair than ours, and every "

@@ -1,8 +1,8 @@
 """Table 6 of 004: what does planning ahead bring, against GREEDY and RANDOM, over twelve hours?
 
-The paper says what GREEDY and RANDOM choose, and leaves open what the table depends on: when they
-are asked again, how much history there is, what is due in the twelve hours, and what it costs to
-start an operator. Each reading is a world in which the table is made.
+The paper defines the choices of GREEDY and RANDOM, but not the conditions of the table: when the
+planners decide again, how much history there is, which bounds are due in the twelve hours, and the
+cost of starting an operator. Each reading is a world in which the table is made.
 
 Run: `python bench/papers/table6.py [--hours 12] [--seeds 2]`.
 """
@@ -30,7 +30,7 @@ PAPER = {
 
 
 def two_days(model: Model) -> Model:
-    """Less was there at the beginning: ours begin with 83 days."""
+    """A shorter history at the beginning: ours begins with 83 days."""
     return replace(model, history={name: 2 / 83 * rows for name, rows in model.history.items()})
 
 
@@ -40,12 +40,12 @@ def dear_starts(model: Model) -> Model:
 
 
 def heavy_clicks(model: Model) -> Model:
-    """As Table 5 needs them: 300 times as much to read per click (`reasons.py`)."""
+    """The clicks of Table 5: 300 times as much to read per click (`reasons.py`)."""
     return dear_starts(clicks_of(model, 300.0))
 
 
 def clicks_of(model: Model, times: float) -> Model:
-    """A click is so many times as much to read, where there are clicks."""
+    """Multiply the data to read per click, in workflows with clicks."""
     return replace(
         model,
         widths={
@@ -62,7 +62,7 @@ def next_to_nothing(model: Model) -> Model:
 
 @dataclass(frozen=True)
 class Reading:
-    """What the paper leaves open, read in one way."""
+    """One reading of the conditions that the paper leaves open."""
 
     world: str
     about: str
@@ -213,7 +213,7 @@ def _per_hour(found: Table, workflow: str, who: str) -> float:
 
 
 def _steps(found: Table) -> Finding:
-    """What the paper does not tell, and what would have to be so."""
+    """The conditions that the paper does not give, and the ones that its numbers would need."""
     ours = {
         w: found.of(w, "GREEDY", "steps") / max(found.of(w, "GREEDY", "repairs"), 1.0)
         for w in WORKFLOWS

@@ -49,7 +49,7 @@ def test_a_trial_is_drawn_from_its_seed_alone() -> None:
 
 
 def test_hardly_ever_much_staler_than_with_fifo(verdicts: list[TrialVerdict]) -> None:
-    """`bench/results/overload.md` tells how many of thousands are, and which."""
+    """`bench/results/overload.md` lists the exceptions among thousands of trials."""
     hopeful = [v for v in verdicts if not v.trial.is_hopeless]
     worse = [v.trial.seed for v in hopeful if v.ours.times(v.fifo) > 1.1]
     assert len(worse) <= len(hopeful) // 50, replays(worse)
@@ -79,7 +79,7 @@ def test_an_impossible_promise_of_a_table_of_no_weight_changes_little_for_others
     "policy", [Policy(), Policy(chopping=None), Policy(chopping=Chopping(1.0))], ids=str
 )
 def test_four_tables_that_fifo_keeps_up_with(policy: Policy) -> None:
-    """alpha 4, beta 0.4, every 10 s on two tracks: each refresh has to take what waits."""
+    """alpha 4, beta 0.4, every 10 s on two tracks: each refresh has to load all waiting data."""
     workload = Workload(equal_tables(4, period_seconds=Seconds(10.0), cost=LoadCost(4.0, 0.4)))
     hours = 72 if policy == Policy() else 8
     until = hours * 3600.0

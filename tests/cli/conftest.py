@@ -48,7 +48,7 @@ def shop(springhouse: Springhouse, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def idle_shop(shop: Path) -> Path:
-    """A project whose one table is there and whose source is empty: nothing needs Spark."""
+    """A project with one existing table and an empty source: nothing needs Spark."""
     (shop / "transformations" / "revenue_by_country.sql").unlink()
     for file in (shop / "data" / "orders").iterdir():
         file.unlink()

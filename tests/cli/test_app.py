@@ -1,4 +1,4 @@
-"""Exit codes, help, version, and how errors look."""
+"""Exit codes, help, version, and the form of errors."""
 
 import subprocess
 import sys

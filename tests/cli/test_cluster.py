@@ -1,4 +1,4 @@
-"""`springhouse cluster`: a node without Spark behind it is asked, over loopback."""
+"""`springhouse cluster`: commands to a node without Spark, over loopback."""
 
 import json
 import socket
@@ -49,7 +49,7 @@ class Hands:
 
 @pytest.fixture
 def address(tmp_path):
-    """Where a cluster of one node, with two units, can be asked."""
+    """The address of a cluster of one node with two units."""
     with closing(socket.socket()) as free:
         free.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{free.getsockname()[1]}"

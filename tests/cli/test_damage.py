@@ -1,4 +1,4 @@
-"""A damaged log and a wrong date are told in one sentence that names file or table."""
+"""One sentence reports a damaged log or a wrong date, and names the file or table."""
 
 import json
 import subprocess
@@ -25,7 +25,7 @@ def log(idle_shop: Path) -> Path:
 
 
 def append(log: Path, at: Instant) -> Path:
-    """A commit without rows; the file that it is in."""
+    """Write a commit without rows; return its file."""
     ground = open_table(Storage.at(str(log.parent)))
     assert ground is not None
     commit(ground, Change(Note("append", at, channel=True, freshness=at, changes=())))

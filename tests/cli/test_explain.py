@@ -1,4 +1,4 @@
-"""What `explain` says of a view's refreshes, from Delta logs alone: no Spark needed."""
+"""The output of `explain` about a view's refreshes, from Delta logs alone: no Spark needed."""
 
 import json
 from pathlib import Path

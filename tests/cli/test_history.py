@@ -1,4 +1,4 @@
-"""`springhouse history`: one row per commit, with what a reader would ask about it."""
+"""`springhouse history`: one row per commit, with its most important facts."""
 
 import json
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""A new project works at once, and nothing is overwritten."""
+"""A new project works at once, and `init` overwrites no file."""
 
 from springhouse.project.load import load
 

@@ -1,4 +1,4 @@
-"""A node that can't work says so, and is one all the same."""
+"""A node that can't work reports this, and still belongs to the cluster."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""What a run shows, from events alone."""
+"""The display of a run, from events alone."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Rows in three formats; no Spark is needed to print them."""
+"""Rows in three formats; printing them needs no Spark."""
 
 import json
 from datetime import UTC, datetime

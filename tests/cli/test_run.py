@@ -1,4 +1,4 @@
-"""A run that is asked to stop does so, and says so."""
+"""A run that gets a stop signal stops, and prints that it does."""
 
 import os
 import signal

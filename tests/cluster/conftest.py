@@ -1,4 +1,4 @@
-"""Five nodes on a good network, in which a test can kill, cut off, and let time pass."""
+"""Five nodes on a good network. A test can kill them, cut them off, and let time pass."""
 
 import heapq
 import socket
@@ -31,7 +31,7 @@ TEN = {f"partition {number}": 1.0 for number in range(10)}
 
 
 class Cluster:
-    """Nodes, the messages between them, and what each of them works on."""
+    """Nodes, the messages between them, and the units that each of them works on."""
 
     def __init__(self, names="abcde", units=TEN, timing=None, seed=1):
         self.names, self.units, self.seed = tuple(names), units, seed

@@ -1,7 +1,7 @@
-"""A cluster that a scenario moves one event at a time, and that writes down what happens.
+"""A cluster that a scenario moves one event at a time, and that writes down the results.
 
-The nodes are real. The network, the disks, the clock and the workers are pretend. Between two
-events the clock stands still, with one exception: whoever must stop processing stops in time.
+The nodes are real. The network, the disks, the clock and the workers are simulated. Between two
+events the clock stands still, with one exception: a node that must stop processing stops in time.
 """
 
 from collections import namedtuple
@@ -32,7 +32,7 @@ Letter = namedtuple("Letter", "sender to message due")
 
 
 class World:
-    """Nodes with what surrounds them. `founded`: all disks remember that the cluster begins."""
+    """Nodes with their surroundings. `founded`: all disks remember that the cluster begins."""
 
     def __init__(self, names, units, *, founded):
         self.names, self.units = tuple(names), tuple(units)
@@ -104,7 +104,7 @@ class World:
                         self.working[name].pop(unit, None)
 
     def finish(self, name, units):
-        """The work under way in these units is done."""
+        """The running work in these units is done."""
         for unit in units:
             del self.finishing[name][unit]
             self.working[name].pop(unit, None)
@@ -121,7 +121,7 @@ class World:
     # --- Time -----------------------------------------------------------------------------------
 
     def advance(self, to):
-        """Let time pass; whose right to process ends meanwhile is woken for that."""
+        """Let time pass; wake a node when its right to process ends during that time."""
         while True:
             ending = [
                 (node.lease_until, name)
@@ -136,7 +136,7 @@ class World:
         self.now = max(self.now, to)
 
     def wake(self, name):
-        """Go to the moment at which a node wakes up next for another reason than that."""
+        """Go to the moment at which a node wakes up for any reason but the end of that right."""
         node = self.nodes[name]
         while node.processing.is_busy and node.lease_until <= node.wake_at:
             self.advance(node.lease_until)
@@ -144,7 +144,7 @@ class World:
         self.step(name, Tick())
 
     def deliver(self, letters):
-        """Let these arrive, and all that was finished by then."""
+        """Let these messages arrive, after all work that is done by then."""
         self.advance(self.now + TRAVEL_SECONDS)
         for letter in letters:
             self._arrive(letter)
@@ -162,7 +162,7 @@ class World:
                 self.finish(name, due)
 
     def settle(self):
-        """Deliver until nothing is under way."""
+        """Deliver until no message is under way."""
         for _ in range(100):
             letters, self.mail = self.mail, []
             busy = any(at < inf for units in self.finishing.values() for at in units.values())
@@ -193,7 +193,7 @@ class World:
                 self.step(name, Tick())
         self.now, self.began = end, None
 
-    # --- What is written down -------------------------------------------------------------------
+    # --- The written answers --------------------------------------------------------------------
 
     def say(self, line, *, always=False):
         if self.loud or always:

@@ -1,4 +1,4 @@
-"""What the next version says about who owns what."""
+"""The owners of units in the next version."""
 
 import pytest
 

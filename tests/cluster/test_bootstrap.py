@@ -1,4 +1,4 @@
-"""How a cluster begins: nobody votes before it knows that nothing is forgotten."""
+"""The beginning of a cluster: no node votes before it knows that no state is lost."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Who may lead."""
+"""Which nodes may lead?"""
 
 import pytest
 from hypothesis import given

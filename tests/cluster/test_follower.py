@@ -1,4 +1,4 @@
-"""What a follower does with a message: its term, its version, the message -> its new version."""
+"""A follower's answer to a message: its term, its version, the message -> its new version."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What a leader knows of the others, and what it tells them."""
+"""A leader's knowledge of the other nodes, and its messages to them."""
 
 import pytest
 
@@ -47,7 +47,7 @@ def told(leadership, to, now):
 
 
 def agree(leadership, now):
-    """All are here and keep the newest version."""
+    """All nodes are present and have the newest version."""
     answer(leadership, "b", now)
     answer(leadership, "c", now)
 
@@ -151,7 +151,7 @@ def test_a_node_that_lost_its_disk_is_removed_and_then_added(leadership):
 
 
 def test_who_lost_its_disk_must_first_act_on_what_is_the_newest_now(leadership):
-    """It let go of something before, perhaps, and an old state that comes late does not know it."""
+    """The node may have released units before; an old state that comes late does not show it."""
     agree(leadership, 11.0)
     assert leadership.propose(Instant(11.5), {})
     agree(leadership, 12.0)

@@ -1,4 +1,4 @@
-"""Trouble that comes with every heartbeat is told now and then."""
+"""A problem that repeats with every heartbeat is logged only now and then."""
 
 from springhouse.cluster.log_throttle import LogThrottle
 

@@ -1,4 +1,4 @@
-"""Who the nodes are, and by what they know each other."""
+"""The members of a cluster, and the way in which they recognize each other."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""When does a node get less of the work? Scenarios in seconds: who reports what, and the shares."""
+"""When does a node get less of the work? Scenarios in seconds: reported loads and shares."""
 
 import pytest
 
@@ -10,7 +10,7 @@ MIDDLING = NodeLoad(cpu=0.78)
 
 
 def shares_after(reports, shares=None, here=("a", "b"), limiting_share=1.0):
-    """`reports`: (until, load of a, load of b), each told every second."""
+    """`reports`: (until, load of a, load of b), each reported every second."""
     watch, shares, now = LoadWatch(), dict(shares or {}), 0
     for until, one, other in reports:
         while now < until:

@@ -1,4 +1,4 @@
-"""What a node works on: it takes, lets go, and says so."""
+"""The units that a node works on: it takes them, releases them, and reports both."""
 
 from springhouse.cluster.messages import Assign, Release
 from springhouse.cluster.processing import Processing

@@ -1,4 +1,4 @@
-"""What a node does when something happens; what a cluster does is in `scenarios`."""
+"""The reaction of a node to an event; `scenarios` hold the reactions of a cluster."""
 
 import pytest
 
@@ -148,7 +148,7 @@ def test_time_that_passed_unnoticed_stops_processing_before_anything_else(cluste
 
 
 def test_a_released_unit_is_not_released_again(cluster):
-    """Though the node hears of it when it has to stop everything that is in its hands."""
+    """Even if the node hears of it while it must stop all of its work."""
     name = next(name for name in cluster.names if name != cluster.leader)
     processing = cluster.nodes[name].processing
     unit, *others = processing.working
@@ -162,7 +162,7 @@ def test_a_released_unit_is_not_released_again(cluster):
 
 
 def test_a_leader_knows_at_once_that_it_can_not_work(cluster):
-    """Also before its first heartbeat: units may be handed on by then."""
+    """Also before its first heartbeat: other nodes may get its units by then."""
 
     def workers():
         return cluster.nodes[cluster.leader].leadership.presence(Instant(cluster.now)).present
@@ -192,7 +192,7 @@ def test_a_new_leader_and_its_followers_go_on_some_messages_after_the_election(c
     cluster.kill(cluster.leader)
     while cluster.leader is None:
         cluster.run(0.01)
-    # A message takes 0.01 s: told that it is heard, that it is bound, that there is a quorum.
+    # Messages of 0.01 s each tell that nodes are heard, that they are bound, and have a quorum.
     cluster.run(0.06)
     assert cluster.timing.heartbeat_seconds > 0.06
     assert all(node.may_process(Instant(cluster.now)) for node in cluster.nodes.values())

@@ -23,7 +23,7 @@ UNITS = {f"unit {number}": 1.0 for number in range(6)}
 
 
 class Hands:
-    """Works on what it is given, and lets go at once."""
+    """Works on its units, and releases them at once."""
 
     def __init__(self, moved):
         self.working, self.offsets, self.agent = set(), {}, None
@@ -72,8 +72,8 @@ class Trio:
             self._moved.clear()
 
     def drains(self, asked, node, drained):
-        """Whether a node that is asked to drain one has the leader see to it."""
-        # On a busy machine it may be between two leaders; it says so, and can be asked again.
+        """Whether a node passes a drain request on to the leader."""
+        # On a busy machine there may be no leader for a moment: the node says so; try again.
         with suppress(SpringhouseError):
             return self.agents[asked].drain(node, drained) == self.leader
         return False
@@ -84,7 +84,7 @@ class Trio:
 
     @property
     def shared(self):
-        """Whether every unit is worked on by one node, and every node has some."""
+        """Whether one node works on each unit, and every node has some units."""
         found = [unit for units in self.working.values() for unit in units]
         return sorted(found) == sorted(UNITS) and all(self.working.values())
 

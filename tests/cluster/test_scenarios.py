@@ -1,8 +1,8 @@
-"""Scenarios that read aloud: `scenarios/*.txt` say what happens, and what the nodes do then.
+"""Scenarios that read aloud: `scenarios/*.txt` list events, and the reactions of the nodes.
 
-A scenario is a list of blocks. A block is some events, a line `----`, and what the nodes do. After
-a change that is meant, `REWRITE=1 pytest tests/cluster/test_scenarios.py` writes the answers anew:
-read the difference before you commit it.
+A scenario is a list of blocks. A block is some events, a line `----`, and the reactions. After an
+intended change, `REWRITE=1 pytest tests/cluster/test_scenarios.py` writes the new reactions: read
+the difference before you commit it.
 
     cluster a b c with u1 u2        three nodes that founded a cluster, and its units
     new cluster a b c with u1       three nodes with empty disks
@@ -29,7 +29,7 @@ read the difference before you commit it.
     wait 5 seconds                  everything runs by itself
     show nodes, units, disks        how it is now
 
-`settle`, `wait` and lines after `quietly` tell of leaders and work only, not of messages.
+`settle`, `wait` and lines after `quietly` report leaders and work only, not messages.
 """
 
 import os
@@ -61,7 +61,7 @@ class Scenario:
         self.world = None
 
     def run(self, events):
-        """What the nodes do at these events, as lines."""
+        """The reactions of the nodes to these events, as lines."""
         lines = []
         for event in events:
             if self.world is not None:
@@ -140,7 +140,7 @@ class Scenario:
         self.world.deliver(self._take(sender, to) if sender else self._take())
 
     def _take(self, *between):
-        """The messages under way, which the network does not have any more."""
+        """Take the messages under way out of the network."""
         taken = [each for each in self.world.mail if not between or each[:2] == between]
         self.world.mail = [each for each in self.world.mail if each not in taken]
         assert taken or not between, f"nothing is under way between {' and '.join(between)}"
@@ -257,7 +257,7 @@ SHOWN = {"nodes": nodes_text, "units": units_text, "disks": disks_text}
 
 
 def walk(text):
-    """The scenario with what the nodes really do."""
+    """The scenario with the real reactions of the nodes."""
     scenario, result, lines = Scenario(), [], iter(text.splitlines())
     events = []
     for line in lines:
@@ -265,7 +265,7 @@ def walk(text):
         if line == "----":
             result += scenario.run(events)
             events = []
-            # The answers that were there end with an empty line, as do the ones that replace them.
+            # The old answers end with an empty line, so the new ones do, too.
             if any(not answer for answer in lines):
                 result.append("")
         elif line and not line.startswith("#"):

@@ -1,4 +1,4 @@
-"""The committed code is what the schema says."""
+"""The committed code matches the schema."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Who is not of the cluster gets in nowhere, is told so in the log, and changes nothing."""
+"""A stranger gets in nowhere, leaves a line in the log, and changes nothing."""
 
 import logging
 import os
@@ -60,7 +60,7 @@ def address(free_port):
 
 @pytest.fixture(scope="module")
 def node(authority, address, free_port, tmp_path_factory):
-    """A node "a" whose peer "b" is away: whatever it keeps, a test has brought about."""
+    """A node "a" whose peer "b" is away, so that only the test changes its state."""
     credentials = read_credentials(*authority.sign("shop", "a"))
     members = Members("shop", "a", address, {"b": f"127.0.0.1:{free_port()}"}, credentials)
     folder = tmp_path_factory.mktemp("memory")
@@ -72,7 +72,7 @@ def node(authority, address, free_port, tmp_path_factory):
 
 @pytest.fixture
 def line(authority, address):
-    """The way to it for one of the cluster."""
+    """A connection to the node for a member of the cluster."""
     made = PeerChannel("shop", address, read_credentials(*authority.sign("shop", "b")), PATIENT)
     yield made
     made.close()
@@ -80,7 +80,7 @@ def line(authority, address):
 
 @pytest.fixture
 def unchanged(node):
-    """Proves that nothing that the node keeps is another after the test."""
+    """Checks that the node's state is the same after the test."""
     before = node.describe()
     yield
     after = node.describe()
@@ -96,7 +96,7 @@ def told(caplog):
 
 
 class Heard(logging.Handler):
-    """What the log is told, by whichever thread: a line may come after its caller's answer."""
+    """The lines of the log, from any thread: a line may come after its caller's answer."""
 
     def __init__(self):
         super().__init__()
@@ -255,7 +255,7 @@ agent.stop()
 
 
 def test_with_grpcs_trace_the_log_says_whose_handshake_failed(authority, free_port, tmp_path):
-    """gRPC itself tells nobody else; docs/cluster.md says how to see it."""
+    """Only gRPC's own trace shows it; docs/cluster.md explains how."""
     port = free_port()
     credentials = map(str, authority.sign("shop", "traced"))
     node = subprocess.Popen(

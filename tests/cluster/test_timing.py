@@ -1,4 +1,4 @@
-"""What waiting proves."""
+"""The conclusions that a node may draw from waiting."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Messages between machines are the messages that were meant."""
+"""A message is the same after its way between machines."""
 
 import pytest
 from hypothesis import given

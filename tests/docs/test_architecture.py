@@ -1,4 +1,4 @@
-"""The walks of ARCHITECTURE.md name functions that are where the page says."""
+"""The walks of ARCHITECTURE.md name functions that exist at the named places."""
 
 import ast
 import re
@@ -21,7 +21,7 @@ def named() -> list[tuple[str, str]]:
 
 
 def parts() -> Iterator[tuple[str, str]]:
-    """The parts of the walks: what stands below a heading, until the next one."""
+    """The parts of the walks: the text below a heading, until the next one."""
     for part in re.split(r"^#{2,3} ", PAGE, flags=re.MULTILINE)[1:]:
         title, _, text = part.partition("\n")
         if STEP.search(text):

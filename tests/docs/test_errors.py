@@ -1,4 +1,4 @@
-"""The page of errors quotes what the code says."""
+"""The page of errors quotes the texts of the code."""
 
 import ast
 import re
@@ -29,7 +29,7 @@ def test_every_class_of_errors_is_on_the_page():
 
 
 def _texts() -> str:
-    """All text in the code, as one: parts of one literal stand together."""
+    """All text in the code, as one: parts of one literal are joined."""
     texts: list[str] = []
     for file in sorted((Path(ROOT) / "src").rglob("*.py")):
         for node in ast.walk(ast.parse(file.read_text())):

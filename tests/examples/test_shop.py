@@ -35,7 +35,7 @@ def shop() -> Iterator[SimpleNamespace]:
 
 @pytest.fixture(scope="module")
 def traded(shop: SimpleNamespace, tmp_path_factory: pytest.TempPathFactory) -> SimpleNamespace:
-    """A folder with thirty ticks of trade, and the ledger of what was sent."""
+    """A folder with thirty ticks of trade, and the ledger of the sent records."""
     folder = tmp_path_factory.mktemp("data")
     return SimpleNamespace(folder=folder, ledger=_trade(shop, 7, folder))
 

@@ -1,7 +1,7 @@
-"""What is written in bench/results/001 is what is held, and few events give what they gave before.
+"""The pages in bench/results/001 match the stored findings, and short runs give the same numbers.
 
-A change of a scheduler that moves a figure of paper 001 fails here, in seconds; then the figure is
-to be drawn again (`python bench/papers/fig09.py`), and looked at.
+A change of a scheduler that moves a figure of paper 001 fails here, in seconds. Then draw the
+figure again (`python bench/papers/fig09.py`), and inspect it.
 """
 
 from importlib import import_module

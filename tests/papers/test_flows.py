@@ -1,4 +1,4 @@
-"""What is written in bench/results/000 and 002 is what is held."""
+"""The pages in bench/results/000 and 002 match the stored findings."""
 
 import concurrent_requests
 import etl_archetypes

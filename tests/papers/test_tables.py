@@ -1,7 +1,7 @@
-"""What is written in bench/results/004 is what is held, and short runs give what they gave before.
+"""The pages in bench/results/004 match the stored findings, and short runs give the same numbers.
 
-A change of the planner that moves a table of paper 004 fails here, in seconds; then the table is to
-be made again (`python bench/papers/table5.py`), and looked at.
+A change of the planner that moves a table of paper 004 fails here, in seconds. Then make the table
+again (`python bench/papers/table5.py`), and inspect it.
 """
 
 import planning_time

@@ -37,7 +37,7 @@ def project(write: Callable[[Files], Path]) -> Callable[[Files], Project]:
 
 @pytest.fixture
 def errors(write: Callable[[Files], Path]) -> Callable[[Files], list[str]]:
-    """Everything that is wrong with a project; nothing wrong is an empty list."""
+    """All errors of a project; an empty list if it has none."""
 
     def errors_of(files: Files) -> list[str]:
         try:

@@ -1,4 +1,4 @@
-"""What `configuration:` accepts for the scheduler, the scheduler understands, and the other way."""
+"""The scheduler understands all that `configuration:` accepts for it, and the other way round."""
 
 from collections.abc import Callable
 

@@ -94,7 +94,7 @@ def test_a_setting_is_declared_completely(setting: Setting[object]) -> None:
     assert setting.key.startswith("springhouse.")
     assert setting.meaning.endswith(".")
     assert setting.holders
-    # Either a default that its own type accepts, or a text that says what holds instead.
+    # Either a default that its own type accepts, or a text that describes the behaviour without it.
     assert (setting.default is None) == bool(setting.unset)
     if setting.default is not None:
         assert setting.type.accepts(setting.default)

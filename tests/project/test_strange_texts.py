@@ -1,4 +1,4 @@
-"""Whatever stands in the files of a project: it is understood, or told with its file and line."""
+"""Any text in the files of a project is understood, or reported with its file and line."""
 
 import re
 from itertools import product
@@ -37,7 +37,7 @@ FUZZ = settings(
 
 
 def loaded(folder: Path, pipeline: bytes, sql: bytes) -> Project | list[str]:
-    """The project, or where its errors are: nothing else may come of any text."""
+    """The project, or the places of its errors: no text may cause any other result."""
     (folder / "all").mkdir(exist_ok=True)
     (folder / "spark-pipeline.yml").write_bytes(pipeline)
     (folder / "all" / "a.sql").write_bytes(sql)
@@ -84,7 +84,7 @@ def test_operators_do_not_break_a_list_of_expectations(texts: list[str]) -> None
     listed = ", ".join(f"CONSTRAINT c{i} EXPECT ({text})" for i, text in enumerate(texts))
     contents = read(f"CREATE STREAMING TABLE t (id MAP<STRING, INT>, {listed}, z INT) AS SELECT 1;")
     if contents.errors:
-        # A text that is no condition is an error; that a list falls apart never is.
+        # A text that is no condition is an error; a list that falls apart never is.
         assert all("does not parse" in error.problem for error in contents.errors)
         return
     table = contents.declarations[0]

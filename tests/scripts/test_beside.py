@@ -1,4 +1,4 @@
-"""Parts of the tests beside each other: who said what, and that none fails in silence."""
+"""Parts of the tests run beside each other: each line names its part, and no failure is silent."""
 
 import subprocess
 import sys
@@ -54,5 +54,5 @@ def test_one_that_fails_stops_no_other_and_is_shown_again(tmp_path: Path) -> Non
 
 
 def test_two_run_at_once(tmp_path: Path) -> None:
-    """The first one waits for the second."""
+    """The first part waits for the second."""
     assert beside(tmp_path, "slow", "quick").returncode == 0

@@ -1,4 +1,4 @@
-"""The pages of docs/reference are what the code generates."""
+"""The pages of docs/reference match the output of the generator."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Makes importable: random workflows of the planner's tests, and set-ups of the papers."""
+"""Makes the random workflows of the planner's tests and the papers' set-ups importable."""
 
 import sys
 from pathlib import Path

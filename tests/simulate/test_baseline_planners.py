@@ -79,7 +79,7 @@ def test_nothing_to_do():
 def test_a_step_of_greedy_costs_no_more_than_the_whole_plan():
     """So a repair that takes GREEDY r times as long takes it at least r steps (bench/results/004).
 
-    The first step of the plan that is searched for is one that GREEDY may take, too.
+    GREEDY may also take the first step of the plan that the search finds.
     """
     compared = 0
     for seed in range(200):

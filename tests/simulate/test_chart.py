@@ -1,4 +1,4 @@
-"""Charts are well-formed, and show what they are given."""
+"""Charts are well-formed, and show their data."""
 
 from math import nan
 from xml.etree import ElementTree as ET

@@ -1,4 +1,4 @@
-"""The checkers of a cluster see what is wrong, and only that."""
+"""The checkers of a cluster find real errors, and no others."""
 
 import pytest
 
@@ -96,7 +96,7 @@ def test_work_without_quorum(checkers):
 
 
 def shared(*owners):
-    """A committed state in which the units 0, 1, 2 … are with these."""
+    """A committed state in which these nodes own the units 0, 1, 2 …"""
     return state(1, 6, **{str(number): Assignment(owner) for number, owner in enumerate(owners)})
 
 
@@ -119,10 +119,10 @@ def test_who_can_work_shares_the_units(checkers, owners, workers, problem):
 @pytest.mark.parametrize(
     ("before", "after", "workers", "problem"),
     [
-        # d can't work: its two units go, and nothing else.
+        # d can't work: its two units move, and no others.
         ("aabbccdd", "aabbccab", "abc", None),
         ("aabbccdd", "abbaccab", "abc", "4 units moved, and 2 had to"),
-        # d is back, and gets the one unit that it has to have at least.
+        # d is back, and gets the one unit that is its minimum.
         ("aaabbbcc", "aadbbbcc", "abcd", None),
         ("aaabbbcc", "aadbbdcc", "abcd", "2 units moved, and 1 had to"),
     ],

@@ -1,4 +1,4 @@
-"""A cluster in a bad world keeps its laws; and broken ones are caught, so the checkers can fail."""
+"""A cluster in a bad world keeps its laws. Broken clusters are caught, so the checkers can fail."""
 
 from dataclasses import asdict, replace
 
@@ -22,7 +22,7 @@ CHUNK = 100
 
 @pytest.mark.parametrize("first", range(0, 2000, CHUNK))
 def test_no_law_is_broken_in_2000_runs(first):
-    """The checkers raise `BrokenLaw`; a leader in time is also a figure of the outcome."""
+    """The checkers raise `BrokenLaw`; the outcome also shows how fast a leader is there."""
     longest = 10 * Timing().election_seconds
     for seed in range(first, first + CHUNK):
         outcome = ClusterRun(ClusterConditions(SIZES[seed % len(SIZES)], seed=seed)).run()
@@ -32,12 +32,12 @@ def test_no_law_is_broken_in_2000_runs(first):
 
 
 def test_a_lost_disk_and_an_old_state_that_comes_late():
-    """Found among 100,000: a node took again what it had let go of before it lost its disk."""
+    """Found among 100,000: a node that lost its disk took a unit that it had released before."""
     assert ClusterRun(ClusterConditions(5, seed=56761)).run().versions > 1
 
 
 def test_what_is_let_go_twice_and_taken_again_is_worked_on():
-    """Found among 100,000: units were let go of once more after they had been taken anew."""
+    """Found among 100,000: a node released units once more after it had taken them again."""
     assert ClusterRun(ClusterConditions(2, seed=69626)).run().versions > 1
 
 
@@ -72,7 +72,7 @@ def test_the_story_is_told():
 
 
 class ForgetfulVoter(Node):
-    """Gives votes without writing them down first."""
+    """Grants votes without storing them first."""
 
     def step(self, event, now):
         orders = super().step(event, now)
@@ -82,7 +82,7 @@ class ForgetfulVoter(Node):
 
 
 class OverHasty(Node):
-    """Says things before they are written down."""
+    """Sends messages before it stores their contents."""
 
     def step(self, event, now):
         orders = super().step(event, now)
@@ -98,7 +98,7 @@ class Tireless(Node):
 
 
 class Impatient(Node):
-    """Takes a node for gone as soon as it is late."""
+    """Considers a node gone as soon as it is late."""
 
     def __init__(self, name, nodes, timing, dice, now, memory=None):
         super().__init__(name, nodes, ImpatientTiming(**asdict(timing)), dice, now, memory)
@@ -109,7 +109,7 @@ class ImpatientTiming(Timing):
 
 
 def laws_broken(make=Node, nodes=3, seeds=range(1000), beside=None):
-    """The law at which a broken machine is caught first, if at any; `beside` one that it breaks."""
+    """The first law at which a broken machine is caught, if any; `beside` is one that it breaks."""
     for seed in seeds:
         try:
             ClusterRun(ClusterConditions(nodes, seed=seed), make).run()
@@ -129,7 +129,7 @@ def test_votes_without_a_look_at_the_version_are_caught(monkeypatch):
 
 
 def test_force_without_a_look_at_term_and_stamp_is_caught(monkeypatch):
-    """As 003 section 4.2.1 has it, to the letter."""
+    """Literally as in 003 section 4.2.1."""
     checked = follower.accept_entries
 
     def to_the_letter(term, accepted, message):
@@ -156,7 +156,7 @@ def test_processing_without_a_quorum_is_caught():
 
 
 def test_units_taken_from_a_node_that_may_still_work_are_caught():
-    # Who is late and taken for gone is back a moment later, so that units also wander.
+    # A late node that is considered gone is back a moment later, so units also move without need.
     assert laws_broken(Impatient, beside="able") == ["one at a time"]
 
 
@@ -174,7 +174,7 @@ def test_acting_on_what_is_not_committed_is_caught(monkeypatch):
 
 
 def test_voters_that_are_not_bound_are_caught(monkeypatch):
-    """Without them nobody knows when a former leader's word is over."""
+    """Without bound voters nobody knows when a former leader's right ends."""
     monkeypatch.setattr(election, "is_bound", lambda heard, now, seconds: False)
     assert laws_broken(nodes=5) == ["one at a time"]
 
@@ -195,6 +195,6 @@ def test_units_that_stay_with_who_can_not_work_are_caught(monkeypatch):
 
 
 def test_units_that_change_hands_without_need_are_caught(monkeypatch):
-    """Without hysteresis who is back gets all that it would have had."""
+    """Without hysteresis a returning node gets all units that it would have had."""
     monkeypatch.setattr(balance, "EPSILON", 0.0)
     assert laws_broken(nodes=5) == ["able"]

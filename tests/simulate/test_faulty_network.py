@@ -1,4 +1,4 @@
-"""The pretend network does what it says."""
+"""The pretend network does what its settings say."""
 
 import pytest
 

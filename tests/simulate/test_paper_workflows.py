@@ -55,7 +55,7 @@ def test_everything_has_a_width_a_history_and_a_cost(make):
 
 
 def test_a_batch_gives_about_what_history_says():
-    """The base that a batch makes of the history is as large as the one that is there."""
+    """The base that a batch makes from the history is as large as the existing one."""
     for make in PAPER_WORKFLOWS.values():
         model = make()
         for operator in model.workflow.operators:

@@ -106,7 +106,7 @@ def test_more_data_or_longer_refreshes_or_fewer_tracks_are_felt(project: Project
 
 
 def test_what_it_records_tells_the_same_story_again(project: Project) -> None:
-    """The logs of a pretend run, recorded and run once more, give much the same."""
+    """Recording the logs of a pretend run, and running them again, gives much the same."""
     world = PretendProject(project, record(), OFFERED, Policy(), WhatIf(), 240.0)
     world.run(240.0)
     again = read_record(project, world.logs)
@@ -118,7 +118,7 @@ def test_what_it_records_tells_the_same_story_again(project: Project) -> None:
 
 @pytest.mark.parametrize("seconds", [1.0, 2.0, 4.0])
 def test_so_it_does_where_data_waited_for_a_track(project: Project, seconds: float) -> None:
-    """A log that only knew when refreshes began would forget how long their data had waited."""
+    """A log with only the start times of refreshes would lose how long their data had waited."""
     world = PretendProject(project, record(seconds), OFFERED, Policy(), WhatIf(tracks=1), 240.0)
     world.run(240.0)
     again = read_record(project, world.logs)
@@ -175,7 +175,7 @@ def test_views_that_share_a_scan_pay_for_it_once_and_stay_together(tmp_path: Pat
         world = PretendProject(shop, recorded, offered, Policy(), WhatIf(), 600.0)
         world.run(600.0)
         notes = [[e.note for e in world.logs.log(n).commits()[2:]] for n in MADE_OF_LATEST]
-        # What is recorded is what a refresh takes alone.
+        # The record holds the duration of a refresh that runs alone.
         again = read_record(shop, world.logs).tables["by_day"].durations["incremental"]
         assert again.seconds(10 * rows) == pytest.approx(0.3 + rows * 3e-5, rel=0.2)
         shares = [sum(bool(note.saved) for note in each) / len(each) for each in notes]

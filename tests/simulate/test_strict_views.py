@@ -1,8 +1,7 @@
-"""A view that is never apart skips the search. Would the search have said the same?
+"""A strict view skips the search. Would the search have given the same answer?
 
-Random projects run in the pretend world; whenever a strict view is to be refreshed, and nothing
-upstream of it is, Algorithm 1 of 004 is asked as it would be for a view that may be apart, with a
-bound of 0.
+Random projects run in the pretend world. When a strict view is due, and no view upstream of it is,
+the test also runs Algorithm 1 of 004, as for a view that may be inconsistent, with a bound of 0.
 """
 # ruff: noqa: SLF001  the same questions are put to both ways of deciding
 
@@ -54,7 +53,7 @@ def drawn(folder: Path, dice: random.Random) -> Project:
 
 
 def recorded(project: Project, dice: random.Random) -> ProjectRecord:
-    """Data that comes now and then, and ways of which sometimes one is cheaper, and now another."""
+    """Data that comes now and then, and costs by which the cheapest way varies."""
     found = {}
     for table in project.tables:
         times = sorted(dice.uniform(0.0, LENGTH) for _ in range(dice.randint(1, 25)))
@@ -71,7 +70,7 @@ def recorded(project: Project, dice: random.Random) -> ProjectRecord:
 
 
 def searched(facts: Facts, view: str, now: Instant) -> tuple[dict[str, int], str] | None:
-    """What the search says; None if its plan begins with steps upstream."""
+    """The result of the search; None if its plan begins with steps upstream."""
     project, logs, offers = facts.project, facts.logs, facts.offers
     tables = ViewGroups(project, facts.graph).tables_made_in((view,))
     planner = planner_of(project, {each: offers.offered(each) for each in tables})
@@ -101,7 +100,7 @@ def test_the_search_says_what_the_shortcut_says(tmp_path: Path, seed: int) -> No
             if plan.table not in project.views:
                 continue
             found = searched(world._facts, plan.table, world.now)
-            # Where a sibling is further behind, a view goes only as far: `whole` asks beyond that.
+            # If a sibling is further behind, a view goes only that far: `whole` plans beyond that.
             whole = planning.plan_whole(plan.table, world.now)
             if found is not None and whole is not None:
                 assert found == (dict(whole.versions), whole.way)

@@ -1,4 +1,4 @@
-"""What is measured of a table, against curves drawn by hand."""
+"""The measures of a table, compared with curves drawn by hand."""
 
 import pytest
 

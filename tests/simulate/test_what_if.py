@@ -1,4 +1,4 @@
-"""A policy beside FIFO and beside the best that could be."""
+"""A policy beside FIFO and beside the best possible result."""
 
 import pytest
 

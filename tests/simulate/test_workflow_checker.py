@@ -1,4 +1,4 @@
-"""The checker finds what it is there to find."""
+"""The checker finds the errors that it looks for."""
 
 import pytest
 

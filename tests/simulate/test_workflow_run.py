@@ -1,4 +1,4 @@
-"""The pretend world of the planner keeps its laws, and methods differ as 004 says they do."""
+"""The pretend world of the planner keeps its laws, and methods differ as in 004."""
 
 import pytest
 
@@ -73,7 +73,7 @@ def test_noise_is_half_of_what_is_expected_on_average():
         run(feedback_prioritization(), conditions=WorkflowConditions(20.0, noise=noise))
         for noise in (True, False)
     )
-    # A repair is two invocations, so both together are a little less off than each of them.
+    # A repair is two invocations, so their sum is a little less off than each of them.
     pairs = zip(noisy.repairs, exact.repairs, strict=True)
     off = [abs(one.lag_cpu_hours / other.lag_cpu_hours - 1.0) for one, other in pairs]
     assert 0.2 < sum(off) / len(off) < 0.6
@@ -152,7 +152,7 @@ def test_planning_is_timed_by_the_stopwatch_that_is_given():
 
 
 def test_sizes_wander_where_converters_are_off_too():
-    """Each batch is put to the base before it, and is off again: half of all bases become small."""
+    """Each batch merges into the earlier base, and is off again: half of all bases become small."""
     plain, noisy = (
         run(
             feedback_prioritization(),
@@ -166,7 +166,7 @@ def test_sizes_wander_where_converters_are_off_too():
 
 
 def test_who_plans_one_step_and_is_asked_on_arrival_only_does_not_keep_up():
-    """Section 6.1 by the letter: a whole plan is as good as ever, single steps never catch up."""
+    """Section 6.1 literally: a whole plan is as good as ever, single steps never catch up."""
     asked = WorkflowConditions(12.0, on_arrival=True)
     model = feedback_prioritization()
     whole = run(model, conditions=asked)
@@ -197,7 +197,7 @@ def test_a_simple_planner_takes_over_what_dynamic_programming_left():
 
 
 def test_greedy_that_may_make_a_block_again_makes_nothing_else():
-    """The cheapest block is part of a chain as soon as it is made, and could be made once more."""
+    """The cheapest block joins a chain as soon as it is made, and could be made once more."""
     conditions = WorkflowConditions(2.0, makes_again=True)
     again = WorkflowRun(feedback_prioritization(), conditions, algorithm=Algorithm.GREEDY)
     outcome = again.run(give_up=lambda: again.explored > 2_000)
@@ -206,7 +206,7 @@ def test_greedy_that_may_make_a_block_again_makes_nothing_else():
 
 
 def test_a_plan_over_many_old_bases_looks_at_each_block_a_few_times():
-    """After a week of batches, the base at which link counts stand is 70 bases behind."""
+    """After a week of batches, the base that the link counts reflect is 70 bases behind."""
     run = WorkflowRun(crawl_selection(), WorkflowConditions(hours=170.0), Method.ASYNC_BATCH)
     run.run(give_up=lambda: run.now > 168.5 * 3600.0)
     situation = run.situation()

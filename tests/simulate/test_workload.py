@@ -1,4 +1,4 @@
-"""Workloads: the paper's, changed ones, and ones that can't be."""
+"""Workloads: the paper's, changed ones, and impossible ones."""
 
 import pytest
 from _chains import chains

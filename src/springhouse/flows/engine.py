@@ -58,7 +58,7 @@ class Engine:
         return Advice(wake=self._wakes())
 
     def note_awake(self, thread: int) -> None:
-        """A thread that slept is awake again and will ask for a step."""
+        """Note that a thread is awake again and will call `advance`."""
         if thread in self._sleeping:  # it woke by itself
             self._sleeping.discard(thread)
             self._asleep[self._node[thread]].remove(thread)
@@ -103,7 +103,7 @@ class Engine:
         return None, self._end_turn(thread, turn, now)
 
     def balance(self) -> Advice:
-        """Spread work over nodes that have none; called while a thread sleeps."""
+        """Move work to nodes without work. Called while a thread sleeps."""
         self.policy.balance(self.idle)
         return Advice(wake=self._wakes())
 

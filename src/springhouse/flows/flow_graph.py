@@ -49,7 +49,7 @@ class NodeKind(Enum):
 
 @dataclass(frozen=True)
 class SplitActivity:
-    """An activity in two halves: one before rows are shuffled, one behind.
+    """An activity in two halves: one before the shuffle, one behind it.
 
     The rows between the halves have the columns `between`, the keys of the shuffle among them.
     """

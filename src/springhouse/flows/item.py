@@ -111,7 +111,7 @@ class Item:
         return before is not None and before not in self.ended
 
     def open_port(self) -> int | None:
-        """The input to take from: the input with most rows. An untaken end counts as a message."""
+        """The input with most waiting rows, or an input whose end waits; None if all are empty."""
         best, most = None, -1
         for port, queue in enumerate(self.inbox):
             if port in self.ended or not queue.has_message:

@@ -261,7 +261,7 @@ def _piece(tree: exp.Expr, text: str, tokens: list[Token], prefixes: frozenset[s
 
 
 def _span(column: exp.Column, prefixes: frozenset[str]) -> tuple[int, int, str]:
-    """The place of a column's name, without the fields of a struct behind it."""
+    """The span of a column's name in the text, and the name, without the fields of a struct."""
     parts = list(_identifiers(column))
     if len(parts) > 1 and parts[0].name.lower() in prefixes:
         first, named = parts[0], parts[1]

@@ -42,10 +42,11 @@ class FlowTask(NamedTuple):
 
 
 class Request:
-    """One running flow. Its graph has readers and writers, and every node that runs an operator.
+    """One running flow. `operators` has an operator for every node of `graph` that runs.
 
-    With a `plan`, its strata run one after the other. Edges between subflows are staged: their
-    queues have no limit, because a consumer reads them only when they are complete.
+    The graph has its readers and writers already. With a `plan`, its strata run one after the
+    other. Edges between subflows are staged: their queues have no limit, because a consumer reads
+    them only when they are complete.
     """
 
     def __init__(

@@ -1,8 +1,8 @@
 """Which activities share a Spark task?
 
 A flow runs inside Spark's tasks. Many tasks run in parallel, each with its own engine. An activity
-that must see rows together (an aggregate, a sort, a join) gets them from a shuffle, so it begins a
-new stage:
+that must see rows together (an aggregate, a sort, a join) gets them from a shuffle: the rows change
+hands between tasks. So the activity begins a new stage:
 
     level(activity) = the highest of: level(producer), plus 1 where rows change hands
     a stage         = activities of one level that pass rows on to each other, or read one source
@@ -12,8 +12,8 @@ targets begin no new stage: one pass serves them all (000 section 5.1 allows tha
 
 Rows reach an input in one of four ways. Every task holds the whole table of a lookup. Rows that
 belong together come by key. If there is no key, all rows come to one task. All other rows stay in
-their task and do not change hands. An aggregate can be halved: it does its first half before its
-rows change hands, so that few rows do.
+their task and do not change hands. An aggregate can be split into two halves. The first half works
+before the rows change hands, so that only few rows do.
 """
 
 from collections.abc import Mapping

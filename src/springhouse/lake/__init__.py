@@ -1,1 +1,1 @@
-"""Spark computes, Delta Lake stores: the only room that knows either of them."""
+"""Spark computes, Delta Lake stores: only this room uses them."""

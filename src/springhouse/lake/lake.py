@@ -1,10 +1,11 @@
 """Which tables does this warehouse have, and how are they opened?
 
-A `Lake` is the storage, the Spark and the Delta logs of one warehouse. Inputs have keys: a table or
-view of the project by its name, a Delta table that others write by ``delta.`path` ``.
+A `Lake` is the storage, the Spark and the Delta logs of one warehouse. Every input has a key. The
+key of a table or view of the project is its name. The key of a Delta table that others write is
+``delta.`path` ``.
 
-A refresh works with a lake of its own, `lake.under(permit)`: it shares everything with the other,
-and each of its commits requires that permit.
+Each refresh works with its own lake, `lake.under(permit)`. This lake shares everything with the
+original, but each of its commits requires the permit.
 """
 
 import threading
@@ -32,7 +33,7 @@ from springhouse.units import Instant
 QUARANTINE = "_quarantine"
 
 _MOST_VERSIONS = 64
-"""How many versions of tables are remembered."""
+"""How many open table versions a lake keeps."""
 
 
 class _NoSuchVersion(Exception):
@@ -40,7 +41,7 @@ class _NoSuchVersion(Exception):
 
 
 def _open_version(place: Storage, version: int, written: int | None) -> TableVersion:
-    """A version of a table, whose log entry was `written` then."""
+    """A version of a table; `written` is the time of its log entry, and part of the cache key."""
     opened = open_table(place, version)
     if opened is None:
         raise _NoSuchVersion
@@ -54,13 +55,13 @@ class Lake:
     storage: Storage
     spark: Spark
     folder: Path
-    # What time it is, for everything that is written down: a warehouse has one clock.
+    # The clock for all dates that the warehouse writes: a warehouse has only one.
     now: Callable[[], Instant] = steady_clock
-    # What the commits of this piece of work require; None for a lake that no work has.
+    # The permit for the commits of one piece of work; None for a lake without such work.
     permit: CommitPermit | None = None
-    # What was worked out about views and stays true while the process lives.
+    # Facts about views that stay true while the process lives, such as compiled plans.
     plans: dict[Any, Any] = field(default_factory=dict)
-    # The changes that are kept while several views read them.
+    # The changes that the process keeps while several views read them.
     scans: list[SharedScan] = field(default_factory=list)
     _versions: Callable[[Storage, int, int | None], TableVersion] = field(
         default_factory=lambda: lru_cache(maxsize=_MOST_VERSIONS)(_open_version)
@@ -75,37 +76,37 @@ class Lake:
 
     @property
     def required(self) -> tuple[Requirement, ...]:
-        """What every commit of this piece of work requires."""
+        """The requirements of every commit of this piece of work."""
         return () if self.permit is None else self.permit.requirements()
 
     @property
     def remote_scans(self) -> RemoteScans | None:
-        """Where this piece of work remembers the files that a remote engine reads for it."""
+        """The list in which this piece of work records the files that a remote engine reads."""
         return None if self.permit is None else self.permit.scans
 
     @property
     def leases(self) -> Leases:
-        """Which processes are writing into this storage now, this one among them."""
+        """The leases of all processes that write into this storage now, including this one."""
         with self._lock:
             if not self._leases:
                 self._leases.append(Leases(self.storage))
             return self._leases[0]
 
     def place(self, key: str) -> Storage:
-        """Where the table with this key lies."""
+        """The storage of the table with this key."""
         if key.startswith("delta.`"):
             return Storage.at(key[len("delta.`") : -1], self.folder)
         return self.storage.inside("tables", key)
 
     def log(self, key: str) -> TableLog:
-        """The log of a table, which remembers what it has read."""
+        """The log of a table; it keeps the entries that it has read."""
         with self._lock:
             if key not in self._logs:
                 self._logs[key] = TableLog(self.place(key), key, self.now)
             return self._logs[key]
 
     def open(self, key: str, version: int | None = None) -> TableVersion:
-        """The table as of a version; an error if it is not there."""
+        """The table as of a version; raises an error if there is no such version."""
         opened = self.find(key) if version is None else self.as_of(key, version)
         if opened is None:
             raise LakeError(
@@ -116,10 +117,10 @@ class Lake:
         return opened
 
     def as_of(self, key: str, version: int) -> TableVersion | None:
-        """The table as of a version, which is remembered: many views read it, and more than once.
+        """The table as of a version. The lake keeps it, because views read it many times.
 
-        Who deletes a table and makes it anew begins again with its versions, but not at the same
-        moment: so the time of the log's entry is remembered too.
+        A table that is deleted and created again has the same version numbers at other times. So
+        the lake keeps the time of the log entry, too.
         """
         place = self.place(key)
         written = place.inside("_delta_log").modified(f"{version:020}.json")
@@ -143,7 +144,7 @@ class Lake:
 
 @dataclass(frozen=True)
 class InputsSame:
-    """The tables that a note says were read are still the same tables: none was made anew."""
+    """The tables that the note names as read are the same tables: none was created again."""
 
     lake: Lake
     note: Note
@@ -156,9 +157,9 @@ class InputsSame:
 
 @dataclass(frozen=True)
 class InputsDurable:
-    """The versions that were read are on the disk.
+    """The versions that the work read are on the disk.
 
-    Otherwise a power cut may take such a version away and leave what was computed from it.
+    Otherwise a power cut may delete such a version and leave the results computed from it.
     """
 
     lake: Lake
@@ -170,5 +171,5 @@ class InputsDurable:
 
 
 def required_of_view(lake: Lake, note: Note) -> tuple[Requirement, ...]:
-    """What the commit of a view requires: the note says which versions were read for it."""
+    """The requirements of a view's commit; the note names the versions that the refresh read."""
     return InputsSame(lake, note), InputsDurable(lake, note), *lake.required

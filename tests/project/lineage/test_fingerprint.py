@@ -1,4 +1,4 @@
-"""When is a definition the same as before?"""
+"""When does a definition count as unchanged?"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -38,7 +38,7 @@ def test_sql_in_a_python_file_changes_with_the_file(project: Load) -> None:
     one = of_python(project, "SELECT id FROM orders")
     assert of_python(project, "SELECT id FROM orders") == one
     assert of_python(project, "SELECT id AS n FROM orders") != one
-    # It may define a function that the query calls.
+    # The added code may define a function that the query calls.
     assert of_python(project, "SELECT id FROM orders", before="def half(x): return x / 2\n") != one
 
 

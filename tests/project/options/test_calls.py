@@ -1,4 +1,4 @@
-"""What sources, sinks and queries ask for is held against what there is, before Spark starts."""
+"""Calls of sources, sinks and queries are checked against existing ones before Spark starts."""
 
 import os
 from collections.abc import Callable
@@ -223,7 +223,7 @@ def test_a_secret_is_used_and_never_shown(
     monkeypatch.setenv("TOKEN", "an0ther-token")
     assert fingerprint(load(tmp_path), loaded.views["v"]) == before  # A new password is no change.
 
-    # Whatever quotes the value shows the reference.
+    # An error that quotes the value shows the reference instead.
     failure = RuntimeError("can't log in as s3cr3t-token with p4ss-word")
     assert error_text(failure) == "RuntimeError: can't log in as ${env:TOKEN} with ${file:pass.txt}"
     assert str(SpringhouseError("x: p4ss-word", where="s3cr3t-token:1")) == (

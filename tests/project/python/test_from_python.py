@@ -27,7 +27,7 @@ HEADER = "from pyspark import pipelines as dp\n"
 
 
 class Spark:
-    """Stands for a session that starts when it is first used, and notices if it is."""
+    """Replaces a session that starts at its first use, and records whether that happens."""
 
     def __init__(self) -> None:
         self.used: list[str] = []
@@ -126,7 +126,7 @@ def test_a_function_that_only_calls_spark_sql_is_read_and_never_called(
     # Structured Streaming runs the flows of Python files, and wants to call them.
     assert isinstance(flow.query, PythonQuery)
     assert spark.used == []
-    # The file may define what the query calls: any change of it counts.
+    # The file may define functions that the query calls: any change of it counts.
     other, *_ = declared(read(text + "x = 1\n"))
     assert other.query.text == by_day.query.text
     assert other.query.fingerprint != by_day.query.fingerprint
@@ -227,7 +227,7 @@ def test_functions_of_spark_are_the_usual_ones_after_the_load(read: Read) -> Non
         )
     )
     assert functions.col is before
-    # Without a session Spark's own `col` refuses; the one of the load would have answered.
+    # Without a session Spark's own `col` refuses; the session of the load would have answered.
     with pytest.raises(AssertionError):
         view.query.function()
 

@@ -13,7 +13,7 @@ Make = Callable[..., dict[str, Any]]
 
 @pytest.fixture
 def make(tmp_path: Path) -> Make:
-    """Execute a file that sees some names, and give its globals."""
+    """Execute a file that sees some names, and return its globals."""
 
     def execute(text: str, **names: Any) -> dict[str, Any]:
         path = tmp_path / "a.py"
@@ -190,7 +190,7 @@ def test_a_constant_of_the_file_is_as_good_as_a_literal(make: Make) -> None:
     call = "    return spark.sql(QUERY)"
     assert as_sql(make, call, "QUERY = '''\nSELECT 1'''\n") == "3: SELECT 1"
     assert as_sql(make, call, "QUERY: str = 'SELECT 1'\n") == "2: SELECT 1"
-    # Of a text that was put together, only the place that uses it is known.
+    # A text that code put together has no line of its own, so the line that uses it is known.
     assert as_sql(make, call, "n = 1\nQUERY = f'SELECT {n}'\n") == "5: SELECT 1"
     assert as_sql(make, call, "QUERY = ['SELECT 1']\n") is None
 

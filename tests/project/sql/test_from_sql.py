@@ -165,7 +165,7 @@ def test_settings(text: str, key: str, value: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        # All that Spark 4.2's own parser takes in a pipeline, and that was tried on it.
+        # Everything that Spark 4.2's own parser accepts in a pipeline; each line was tried there.
         "CREATE STREAMING TABLE t",
         "CREATE STREAMING TABLE t (a INT) USING parquet PARTITIONED BY (a INT)",
         "CREATE MATERIALIZED VIEW t CLUSTER BY (a, b.c) AS SELECT 1",

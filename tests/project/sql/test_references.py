@@ -26,7 +26,7 @@ def told(text: str) -> list[str]:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        # Tables, and what is none.
+        # Tables, and texts that are none.
         ("SELECT 1", []),
         ("SELECT * FROM orders", ["orders = table orders?"]),
         ("SELECT * FROM Orders o", ["Orders = table orders"]),

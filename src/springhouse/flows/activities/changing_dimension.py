@@ -22,7 +22,7 @@ DIMENSION, CHANGES = 0, 1
 
 
 class ChangingDimensionSpec(NamedTuple):
-    """The changes' schema, their keys, the column that orders them, and the type: 1 or 2."""
+    """The schema of the changes, their keys, the column that orders them, and the type (1 or 2)."""
 
     schema: pa.Schema
     keys: tuple[str, ...]

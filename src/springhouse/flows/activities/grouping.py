@@ -193,7 +193,7 @@ def part_name(mark: str, measure: str, part: str) -> str:
 
 
 def parts_schema(keys: Sequence[pa.Field], measures: Mapping[str, Measure]) -> pa.Schema:
-    """The columns of partial results."""
+    """The schema of partial results."""
     fields = list(keys)
     mark = marker_of([key.name for key in keys])
     for name, measure in measures.items():
@@ -274,7 +274,7 @@ def _extremes(wanted: Sequence[tuple[object, ...]]) -> Iterator[tuple[object, ..
 
 
 def _widen(rows: pa.Table, name: str) -> pa.Table:
-    """The rows, with a wider type for the column if a sum of it could overflow. Few columns do."""
+    """The rows, with a wider type for the column if a sum of it could overflow. That is rare."""
     values = rows[name]
     kind = values.type
     if pa.types.is_integer(kind):

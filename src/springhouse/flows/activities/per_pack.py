@@ -1,4 +1,4 @@
-"""Activities that look at one pack at a time: filters, projections, computed columns, functions.
+"""Which activities need only one pack at a time? Filters, projections, formulas and functions.
 
 They hold no rows, so they pipeline. A Python function may call a model or a library. If it raises
 an error, its flow fails, or an option sends the rows of the pack to quarantine with the reason. Its
@@ -23,7 +23,7 @@ QUARANTINE = pa.schema(
 
 
 class PackActivity:
-    """Applies a function of this module to each pack, not a user's Python function."""
+    """Applies a function to each pack. An error of the function fails the flow."""
 
     def __init__(self, function: Callable[[pa.RecordBatch], pa.RecordBatch]) -> None:
         self._function = function

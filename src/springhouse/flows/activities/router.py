@@ -1,7 +1,7 @@
 """Which way does each row go?
 
 A router is a boundary of subflows (000 section 5.1), because several flows can begin at it.
-Expectations are a router, too: one pass divides the valid rows from the quarantined rows.
+Expectations are a router, too: one pass divides the kept rows from the quarantined rows.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -42,7 +42,7 @@ class Router:
 
 
 class ExpectationRouter:
-    """Expectations as a router: port 0 gives the valid rows, port 1 the quarantined rows.
+    """Expectations as a router: port 0 gives the kept rows, port 1 the quarantined rows.
 
     `expected` has for each name the condition, the fate of a row that breaks it ("kept", "dropped",
     "set aside" or "failure"), and the condition's text. `violations` counts these rows by name.

@@ -1,8 +1,8 @@
 """Do new rows fit the columns of a table?
 
-New rows may lack columns (NULL), bring new ones (added to the table), have narrower types (the
-values are widened) or wider ones (the table's column is widened); anything that could lose a value
-is an error, because a warehouse that guesses is worse than one that stops.
+New rows may lack columns (they become NULL) or have new ones (the table gets them). They may have
+narrower types (the values are widened) or wider types (the table's column is widened). A difference
+that could lose a value is an error, because a warehouse that guesses is worse than one that stops.
 """
 
 from functools import lru_cache
@@ -33,12 +33,12 @@ def parsed_schema(session: "SparkSession", ddl: str, where: str) -> StructType:
 
 @lru_cache(maxsize=512)
 def _parsed(session: "SparkSession", ddl: str) -> StructType:
-    # An empty DataFrame is the one parser that classic Spark and Spark Connect have in common.
+    # An empty DataFrame is the only parser that classic Spark and Spark Connect share.
     return session.createDataFrame([], ddl).schema
 
 
 def align(rows: "DataFrame", schema: StructType, where: str) -> "DataFrame":
-    """The rows with the columns of a table: missing ones NULL, others widened at most."""
+    """The rows with the columns of a table: missing columns are NULL, others at most widened."""
     given_schema = rows.schema
     if same_columns(given_schema, schema):
         return rows
@@ -64,7 +64,7 @@ def align(rows: "DataFrame", schema: StructType, where: str) -> "DataFrame":
 
 
 def validate_types(schema: StructType, where: str) -> None:
-    """An error if a column has a type that Spark has, and a table of ours can't have."""
+    """Raise an error if our tables can't store the type of a column."""
     for column in schema.fields:
         kind = None if isinstance(column.dataType, t.NullType) else _unkept(column.dataType)
         if kind is not None:
@@ -76,7 +76,7 @@ def validate_types(schema: StructType, where: str) -> None:
 
 
 def _unkept(kind: t.DataType) -> str | None:
-    """A type in a column's type that Spark has, and our tables have not; None if there is none."""
+    """A type, in a column or nested in it, that our tables can't store; None if all are fine."""
     if isinstance(
         kind, t.VariantType | t.YearMonthIntervalType | t.CalendarIntervalType | t.NullType
     ):
@@ -94,14 +94,14 @@ def _unkept(kind: t.DataType) -> str | None:
 
 
 def same_columns(one: StructType, other: StructType) -> bool:
-    """Whether both have the same names and types in the same order; what may be NULL aside."""
+    """Whether both have the same names and types in the same order, apart from nullability."""
     return [(f.name, f.dataType) for f in one.fields] == [
         (f.name, f.dataType) for f in other.fields
     ]
 
 
 def widened(stored: StructType, wanted: StructType) -> StructType:
-    """The columns of a table with the types of `wanted` where these hold more, and all it had."""
+    """The columns of a table, each with its type in `wanted` if that type is wider."""
     given = {field.name.lower(): field.dataType for field in wanted.fields}
     return StructType(
         [
@@ -113,8 +113,8 @@ def widened(stored: StructType, wanted: StructType) -> StructType:
 
 
 def _outgrows(given: object, stored: object) -> bool:
-    """Whether every stored value is one of the given type, and says the same there."""
-    # The moment of a date depends on the time zone of who asks.
+    """Whether the given type holds every stored value, with the same meaning."""
+    # The moment of a date depends on the time zone of the session.
     is_moment = isinstance(stored, t.DateType) and isinstance(given, t.TimestampType)
     if given == stored or is_moment or isinstance(stored, t.StringType | t.NullType):
         return False
@@ -133,7 +133,7 @@ _DIGITS: dict[type[t.DataType], int] = {
     t.IntegerType: 10,
     t.LongType: 19,
 }
-"""How many digits the types of whole numbers have at most, the narrowest type first."""
+"""The largest number of digits of each integer type, the narrowest type first."""
 
 
 def _widens(given: object, wanted: object) -> bool:
@@ -176,12 +176,12 @@ def _widens_decimal(given: t.DecimalType, wanted: t.DecimalType) -> bool:
 
 
 def _nested_equal(given: object, wanted: object) -> bool:
-    """Nested types that differ only in what may be NULL are the same to us."""
+    """Whether two nested types are equal, apart from nullability."""
     return getattr(given, "simpleString", str)() == getattr(wanted, "simpleString", str)()
 
 
 def with_declared_columns(rows: "DataFrame", columns: str | None, where: str) -> "DataFrame":
-    """The rows with the columns that a view declares: by position, cast where it gives a type."""
+    """The rows with the columns that a view declares, by position, cast to the declared types."""
     if columns is None:
         return rows
     schema = parsed_schema(rows.sparkSession, columns, where)

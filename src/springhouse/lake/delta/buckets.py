@@ -1,10 +1,9 @@
 """Which files of a table have to be rewritten when some of its keys change?
 
-A table that is updated in place is split by the hash of its key into a power of two of buckets.
-The bucket stands in the path of a file (`buckets-8/springhouse_bucket=3/…`), so the files that a
-change can touch are known without opening any. Small tables have one bucket; a table that has
-outgrown its buckets is split again by the next change, which then rewrites all of it, once per
-doubling.
+A table that is updated in place is split into buckets by the hash of its key. The number of buckets
+is a power of two. The path of a file names its bucket (`buckets-8/springhouse_bucket=3/…`), so the
+paths alone show which files a change can touch. Small tables have one bucket. If a table outgrows
+its buckets, the next change splits it again and rewrites all of it, once per doubling.
 """
 
 import re
@@ -25,7 +24,7 @@ _PATH = re.compile(r"^buckets-(\d+)/(?:.*/)?springhouse_bucket=(\d+)/")
 
 
 def count_for(rows: int) -> int:
-    """How many buckets a table of so many rows should have.
+    """How many buckets a table with this number of rows should have.
 
     >>> count_for(0), count_for(250_001), count_for(1_000_000)
     (1, 2, 4)
@@ -37,7 +36,7 @@ def count_for(rows: int) -> int:
 
 
 def count_of(files: Sequence[DataFile]) -> int | None:
-    """How many buckets the files are split into; None if they are not, or not all alike."""
+    """How many buckets the files are split into; None if not split, or not all in the same way."""
     found = {_split(file.path) for file in files}
     counts = {split[0] if split else None for split in found}
     return counts.pop() if len(counts) == 1 else None
@@ -60,7 +59,7 @@ def bucket_column(keys: Sequence[str], count: int) -> "Column":
 
 
 def folder(count: int, bucket: int | None = None) -> str:
-    """Where the files of a bucket lie inside the table."""
+    """The folder of a bucket's files inside the table."""
     return f"buckets-{count}" if bucket is None else f"buckets-{count}/{COLUMN}={bucket}"
 
 

@@ -1,13 +1,14 @@
 """Which rows changed between two versions of a table?
 
-The strong delta of 004 section 2.2: the rows with a weight, +n for inserted and -n for deleted, as
-a column `__springhouse_weight`. It comes from the cheapest place that has it:
+The strong delta of 004 section 2.2 gives each changed row a weight, +n for inserted and -n for
+deleted, in the column `__springhouse_weight`. It comes from the cheapest place that has it:
 
     a commit that only adds rows     its added files, weight 1
     a commit of ours that rewrites   its change files under `_changes/`
-    anything else                    files that one version has and the other has not, netted
+    any other commit                 the files that only one of the two versions has, netted
 
-`difference` is the other direction: from two states of the rows to the delta that is written down.
+`difference` works in the other direction: it compares two states of the rows, and a commit writes
+the resulting delta.
 """
 
 from collections.abc import Sequence
@@ -51,9 +52,9 @@ def strong_delta(
     end: int,
     scans: RemoteScans | None = None,
 ) -> "DataFrame":
-    """The change from version `start` (None: from nothing) to `end`, net of what cancels.
+    """The change from version `start` (None: from an empty table) to `end`, netted where needed.
 
-    `scans` remembers the files that a remote engine reads for it.
+    `scans` records the files that a remote engine reads.
     """
     after = _opened(log, end)
     if start is None:
@@ -73,9 +74,9 @@ def strong_delta(
 
 
 def small_delta(log: TableLog, start: int, after: TableVersion) -> pa.Table | None:
-    """The change from version `start` to `after` in this process, each copy of a row a row.
+    """The change from version `start` to `after` in this process, one row per copy.
 
-    Weights are +1 and -1. None if it is large, or not plain to see from the files.
+    Weights are +1 and -1. None if the change is large, or if the commits do not state it.
     """
     found = after.deltas.get(start)
     if found is None:
@@ -102,7 +103,7 @@ def _small_delta(log: TableLog, start: int, after: TableVersion) -> pa.Table | N
 
 
 def _small_commits(log: TableLog, start: int, after: TableVersion) -> list[Commit] | None:
-    """The commits that make a change, if this process can read their rows and they are few."""
+    """The commits of a change, if this process can read their rows and the rows are few."""
     changing = _changing(log, start, after.version)
     if changing is None or after.delta.metadata().partition_columns:
         return None
@@ -117,7 +118,7 @@ def _is_readable(commit: Commit) -> bool:
 
 
 def _rows_of_commit(storage: Storage, commit: Commit, names: Sequence[str]) -> pa.Table:
-    """The rows that a commit changed, with their weights: from its change files, or as added."""
+    """The rows that a commit changed, with weights, from its change files or its added files."""
     noted = _noted(commit)
     if noted is not None:
         return read_arrow(storage, noted, [*names, WEIGHT])
@@ -125,7 +126,7 @@ def _rows_of_commit(storage: Storage, commit: Commit, names: Sequence[str]) -> p
 
 
 def _shaped(rows: pa.Table, schema: pa.Schema) -> pa.Table:
-    """The rows with exactly these columns; those that they lack are NULL."""
+    """The rows with exactly these columns; missing columns are NULL."""
     have = set(rows.schema.names)
     arrays = [
         rows[field.name].cast(field.type)
@@ -137,7 +138,7 @@ def _shaped(rows: pa.Table, schema: pa.Schema) -> pa.Table:
 
 
 def _one_by_one(rows: pa.Table) -> pa.Table:
-    """Every copy of a row as a row of its own, with the weight +1 or -1."""
+    """Every copy of a row as a separate row, with the weight +1 or -1."""
     weights = rows[WEIGHT].to_numpy()
     if (abs(weights) == 1).all():
         return rows
@@ -148,14 +149,14 @@ def _one_by_one(rows: pa.Table) -> pa.Table:
 
 
 def one_by_one(delta: "DataFrame") -> "DataFrame":
-    """The delta with every copy of a row as a row of its own, with the weight +1 or -1."""
+    """The delta with every copy of a row as a separate row, with the weight +1 or -1."""
     names = [quoted(name) for name in delta.columns if name != WEIGHT]
     copies = sf.array_repeat(sf.signum(WEIGHT).cast("long"), sf.abs(sf.col(WEIGHT)).cast("int"))
     return delta.select(*map(sf.col, names), sf.explode(copies).alias(WEIGHT))
 
 
 def only_appended(log: TableLog, start: int | None, end: int) -> bool:
-    """Whether files with new rows are all that came after version `start`, up to version `end`."""
+    """Whether all changes after version `start`, up to `end`, only add files with new rows."""
     if start is None:
         return True
     between = _changing(log, start, end)
@@ -165,14 +166,14 @@ def only_appended(log: TableLog, start: int | None, end: int) -> bool:
 def only_added(log: TableLog, start: int, end: int) -> bool:
     """Whether no row was changed or deleted after version `start`, up to version `end`.
 
-    The files of a view may have been written anew: then its changes tell the new rows.
+    A commit of a view may rewrite files and still only add rows: its change files show this.
     """
     between = _changing(log, start, end)
     return between is not None and all(each.only_adds for each in between)
 
 
 def _changing(log: TableLog, start: int, end: int) -> list[Commit] | None:
-    """The commits between two versions that change data; None if some are gone from the log."""
+    """The commits between two versions that change data; None if the log lacks some."""
     between = [commit for commit in log.commits() if start < commit.version <= end]
     if len(between) != end - start:
         return None
@@ -180,10 +181,10 @@ def _changing(log: TableLog, start: int, end: int) -> list[Commit] | None:
 
 
 def net(delta: "DataFrame") -> "DataFrame":
-    """The delta with equal rows added up, and those gone whose weights cancel."""
+    """The delta with the weights of equal rows added up, without rows whose sum is zero."""
     columns = [name for name in delta.columns if name != WEIGHT]
     if any(not _comparable(delta.schema[name].dataType) for name in columns):
-        # Spark can't group by a map. A delta that is not netted is larger, and still right.
+        # Spark can't group by a map. A delta that is not netted is larger, but still right.
         return delta
     grouped = delta.groupBy(*(sf.col(quoted(name)) for name in columns))
     return grouped.agg(sf.sum(WEIGHT).alias(WEIGHT)).where(sf.col(WEIGHT) != 0)
@@ -214,7 +215,7 @@ def spark_difference(old: "DataFrame", new: "DataFrame") -> "DataFrame":
 
 
 def netted_difference(gone: pa.Table, come: pa.Table) -> pa.Table:
-    """The strong delta that takes the rows of `gone` away and brings those of `come`."""
+    """The strong delta that deletes the rows of `gone` and inserts those of `come`."""
     names = come.schema.names
     both = pa.concat_tables([_weighted(gone.cast(come.schema), -1), _weighted(come, 1)])
     found = key_codes.net_rows(both, names, both[WEIGHT].to_numpy())
@@ -222,7 +223,7 @@ def netted_difference(gone: pa.Table, come: pa.Table) -> pa.Table:
 
 
 def rows_between(log: TableLog, before: TableVersion, after: TableVersion) -> int:
-    """About how many rows a change has, from what the log says."""
+    """About how many rows a change has, according to the log."""
     between = [c for c in log.commits() if before.version < c.version <= after.version]
     if len(between) == after.version - before.version and all(c.note for c in between):
         return sum(c.note.rows_added + c.note.rows_removed for c in between if c.note)
@@ -253,7 +254,7 @@ def spark_weights(spark: "SparkSession", storage: Storage, paths: Sequence[str])
 
 
 def _is_told(commit: Commit) -> bool:
-    """Whether a commit tells its change: by its note, or by having added files and no more."""
+    """Whether a commit states its change: it only adds files, or its note names change files."""
     return not commit.changes_data or commit.appends_only or _noted(commit) is not None
 
 
@@ -268,14 +269,14 @@ def _parts(
     after: TableVersion,
     scans: RemoteScans | None,
 ) -> "list[DataFrame]":
-    """The changes of these commits, in few frames, however many commits they are."""
-    # Change files have the columns of their own version; those that they lack are NULL.
+    """The changes of these commits: a frame of all change files, and frames of added files."""
+    # Change files have the columns of their own version; missing columns are NULL.
     weighted = StructType([*after.schema.fields, StructField(WEIGHT, LongType())])
     noted = [path for commit in changing for path in _noted(commit) or ()]
     parts = [read_parquet(spark, log.storage, noted, weighted, scans)] if noted else []
     added = [commit for commit in changing if _noted(commit) is None]
     for commits in _with_same_columns(added):
-        # Their files may be gone from later versions, so ask the version that the last one made.
+        # Later versions may lack these files, so open the version of the group's last commit.
         newest = changing[-1].columns == commits[-1].columns
         made = after if newest else _opened(log, commits[-1].version)
         rows = made.read_files(spark, _added_files(log, made, commits), scans=scans)
@@ -284,7 +285,7 @@ def _parts(
 
 
 def _with_same_columns(commits: Sequence[Commit]) -> list[list[Commit]]:
-    """The commits in order, cut where the table got other columns."""
+    """The commits in order, in groups with the same columns of the table."""
     groups: list[list[Commit]] = []
     last: Commit | None = None
     for commit in commits:
@@ -296,7 +297,7 @@ def _with_same_columns(commits: Sequence[Commit]) -> list[list[Commit]]:
 
 
 def _added_files(log: TableLog, made: TableVersion, commits: Sequence[Commit]) -> list[DataFile]:
-    """The files that these commits added, also if a later one put them together."""
+    """The files that these commits added, including those that a later compaction merged."""
     known = {file.path: file for file in made.files}
     keys = made.delta.metadata().partition_columns
     files = []

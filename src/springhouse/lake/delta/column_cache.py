@@ -1,9 +1,8 @@
-"""Which columns of which files are in memory already?
+"""Which columns of which files are already in memory?
 
-A change meets the same large tables at every refresh, and all that is asked of most of their rows
-is whether a key is among a few values. To decode a column takes ten times as long as to ask that
-of it. Files never change, so a column of a file that was decoded once is as good as the file; the
-columns that nobody has asked for longest are forgotten first.
+Every refresh looks up keys in the same large tables. For most rows it only checks whether a key is
+among a few values. To decode a column takes ten times as long as this check. Files never change, so
+a decoded column stays valid. The cache drops the least recently used columns first.
 """
 
 import os
@@ -22,7 +21,7 @@ _MOST_BYTES = 2**30
 
 
 class ColumnCache:
-    """Columns of Parquet files, up to so many bytes of them."""
+    """Columns of Parquet files, up to `most_bytes` in total."""
 
     def __init__(self, most_bytes: int) -> None:
         self.most_bytes = most_bytes
@@ -31,11 +30,11 @@ class ColumnCache:
         self._lock = threading.Lock()
 
     def holds(self, fields: Sequence[pa.Field], rows: int) -> bool:
-        """Whether there is room for columns of so many rows beside what others ask for."""
+        """Whether columns with this number of rows take at most half of the cache."""
         return rows * sum(map(_width, fields)) <= self.most_bytes // 2
 
     def read(self, storage: Storage, path: str, fields: Sequence[pa.Field]) -> pa.Table:
-        """Columns of a file, as these fields say; NULL where the file has none of that name."""
+        """Columns of a file, with the types of these fields; NULL if the file lacks a column."""
         place = f"{storage.root}/{path}"
         found = {
             each: column for each in fields if (column := self._known(place, each)) is not None
@@ -76,7 +75,7 @@ class ColumnCache:
 
 
 def _as_array(column: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """One array: a column of long texts may come in several even when they are combined."""
+    """One array: a column of long texts may have several chunks, even after combining them."""
     return pa.concat_arrays(column.chunks) if isinstance(column, pa.ChunkedArray) else column
 
 
@@ -93,4 +92,4 @@ def _memory_bytes() -> int:
 
 
 COLUMNS = ColumnCache(min(int(_memory_bytes() * _SHARE_OF_MEMORY), _MOST_BYTES))
-"""What this process has decoded, of all tables together."""
+"""The decoded columns of this process, of all tables together."""

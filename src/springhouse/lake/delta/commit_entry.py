@@ -1,12 +1,12 @@
 """What does one entry of a Delta log say?
 
-`_delta_log/N.json` has one action per line: files that were added or removed, transactions, the
-table's columns, and `commitInfo`, in which every commit of ours carries a note. A `Commit` is all
-of this as one value. A commit without a note was made by another writer: it counts as a change of
-data unless its actions say otherwise.
+`_delta_log/N.json` has one action per line: added and removed files, transactions, the table's
+columns, and `commitInfo`, in which every commit of ours carries a note. A `Commit` is all of this
+as one value. A commit without a note comes from another writer. It counts as a change of data
+unless its actions say otherwise.
 
-An entry that can't be read is an error that names the file. `Note.holds` says how many actions the
-entry has, so an entry whose end was cut off is found, too.
+An unreadable entry raises an error that names the file. `Note.holds` says how many actions the
+entry has, so the reader also detects an entry whose end was cut off.
 """
 
 import hashlib
@@ -22,14 +22,14 @@ from springhouse.lake.storage.storage import Storage
 from springhouse.units import Instant
 
 _LATEST = 1e11
-"""No date is later (the year 5138), so that every one can be shown."""
+"""The latest date that an entry may have (the year 5138), so that every date can be shown."""
 
 
 @dataclass(frozen=True)
 class Commit:
-    """One version of a table, as its log tells it.
+    """One version of a table, as the log describes it.
 
-    `dated` is what the log says; `at` is the same, unless that is ahead of now.
+    `dated` is the date in the log. `at` is the same, unless `commit_times` corrected it.
     """
 
     version: int
@@ -37,13 +37,13 @@ class Commit:
     dated: Instant
     operation: str
     note: Note | None
-    added: tuple[str, ...]  # paths relative to the table, of files that hold new data
-    removed: tuple[str, ...]  # of files whose data went away
+    added: tuple[str, ...]  # files with new data, by paths relative to the table
+    removed: tuple[str, ...]  # files whose data is gone
     transactions: Mapping[str, int]
     columns: int = 0  # how often the log has described the table's columns so far
     sizes: Mapping[str, int] = field(default_factory=dict)  # bytes of the added files
-    table_id: str | None = None  # the id that this commit gives the table, if it describes it
-    mark: str = ""  # a hash of the entry: that of another copy of the table is another one
+    table_id: str | None = None  # the table's id, if this commit has the metadata
+    mark: str = ""  # a hash of the entry: another copy of the table has another mark
 
     @property
     def changes_data(self) -> bool:
@@ -65,20 +65,20 @@ class Commit:
 
     @property
     def only_adds(self) -> bool:
-        """Whether rows only came: a view that is written anew says what became of its rows."""
+        """Whether the commit only adds rows; for a commit that rewrites files, its note says so."""
         note = self.note
         is_told = note is not None and note.changes is not None and note.rows_removed == 0
         return is_told or self.appends_only
 
 
 def read_commit(storage: Storage, version: int) -> Commit | None:
-    """One commit of a table, without the others; None if its log has no such entry."""
+    """A single commit of a table; None if its log has no such entry."""
     text = storage.inside("_delta_log").read_text(f"{version:020}.json")
     return _parsed(version, text) if text else None
 
 
 def read_entry(log: Storage, version: int, name: str) -> Commit | None:
-    """An entry of the log of the table `name`; None if it is not there, else an error names it."""
+    """An entry of the log of the table `name`; None if missing, an error if unreadable."""
     try:
         text = log.read_text(f"{version:020}.json")
         return None if text is None else _parsed(version, text)
@@ -96,7 +96,7 @@ def read_entry(log: Storage, version: int, name: str) -> Commit | None:
 
 
 class _NoCommit(ValueError):
-    """The text is no entry of a Delta log."""
+    """The text is not an entry of a Delta log."""
 
 
 def _parsed(version: int, text: str) -> Commit:
@@ -107,7 +107,7 @@ def _parsed(version: int, text: str) -> Commit:
     for kind, count in (note.holds if note else {}).items():
         if len(by_kind.get(kind, ())) < count:
             raise _NoCommit(f'it has {len(by_kind.get(kind, ()))} of {count} "{kind}" actions')
-    # Prefer the in-commit timestamp or our own instant; a log without either is dated by its files.
+    # Prefer our own instant, then the log's timestamp, then the time of the newest file.
     stamp = info.get("inCommitTimestamp") or info.get("timestamp") or _newest_file(by_kind)
     at = note.at if note else Instant(_number(stamp, "timestamp") / 1000.0)
     if not abs(at) < _LATEST:
@@ -129,7 +129,7 @@ def _parsed(version: int, text: str) -> Commit:
 
 
 def _actions(text: str) -> dict[str, list[dict[str, Any]]]:
-    """The actions of an entry, by kind: one JSON object a line."""
+    """The actions of an entry, by kind; the entry has one JSON object per line."""
     lines = [(number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
     if not lines:
         raise _NoCommit("the file is empty")

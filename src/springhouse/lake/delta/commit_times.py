@@ -1,8 +1,8 @@
 """When was a commit made, if the clock of its writer was wrong?
 
-An entry that is dated ahead of now was written under a wrong clock. It counts as made before the
-next entry with a believable date, or when it was first seen; nobody waits for the date. An entry
-that is dated before the one below it counts as made with that. So
+An entry with a date in the future comes from a wrong clock. It gets the date of the next entry with
+a believable date. If there is none, it gets the time when it was first seen. An entry with an
+earlier date than the entry before it gets the date of that entry. So
 
     at of a commit  <=  at of the next commit  <=  now, or a minute later
 """
@@ -16,7 +16,7 @@ from springhouse.units import Instant
 
 
 def believable_commits(commits: Sequence[Commit], now: Instant) -> list[Commit]:
-    """The commits, none of them made later than now."""
+    """The commits with corrected dates, none of them later than now."""
     found: list[Commit] = []
     latest = now
     for commit in reversed(commits):
@@ -31,7 +31,7 @@ def believable_commits(commits: Sequence[Commit], now: Instant) -> list[Commit]:
 def made_at(commit: Commit, at: Instant) -> Commit:
     note = commit.note
     if note is not None:
-        # A table whose records have no date is as fresh as its commit.
+        # If its records have no dates, a table is as fresh as its commit.
         fresh = note.freshness
         if fresh is not None and (fresh == note.at or fresh > at):
             fresh = at

@@ -1,16 +1,16 @@
 """How does a change become part of a table, whole or not at all?
 
-A commit is data: what must still be true (`requirements`), and what to change (`Change`). It is
-made in three steps:
+A commit is data: what must still be true (`requirements`), and what to change (`Change`). It has
+three steps:
 
     check    every requirement, in one place
     fold     the change becomes the actions of one log entry
     write    delta-rs writes the entry once, and the entry is synced to the disk
 
-Every commit stands on the `TableVersion` from which its work was computed, its ground. Two
-processes that both believe they own a table commit its work once: the second one gets a
-`CommitConflict` and has written nothing that anybody can see. Never open the ground again between
-the reading and the commit: Delta compares only with commits that came after it.
+Every commit has a ground: the `TableVersion` from which its work was computed. If two processes
+both believe that they own a table, only one of them commits the work. The other gets a
+`CommitConflict`, and readers see nothing that it wrote. Never open the ground again between the
+reading and the commit: Delta compares only with commits after the ground.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -53,9 +53,9 @@ from springhouse.lake.storage.storage import Storage
 
 @dataclass(frozen=True)
 class Change:
-    """What a commit changes, in one step that readers see whole or not at all.
+    """The change of one commit, which readers see whole or not at all.
 
-    With `replace` the added files replace all files of the table, and the table gets this schema.
+    With `replace`, the added files replace all files of the table, and the table gets this schema.
     `transactions` name the work, so that it can't be committed twice.
     """
 
@@ -81,11 +81,12 @@ class Change:
 
 
 _RETRIES = 20
-"""How often delta-rs puts an append after commits that do not conflict with it (another flow's)."""
+"""How often delta-rs retries an append after commits without conflict (of another flow)."""
 
 _CONFIGURATION = {"delta.checkpointInterval": "20"}
-"""Who opens a table reads every commit after its last checkpoint, and a warehouse commits often and
-opens often. After 74 commits that took 20 ms, after a checkpoint 6 ms. delta-rs would wait for 100.
+"""Opening a table reads every commit after its last checkpoint, and a warehouse commits often and
+opens often. After 74 commits that took 20 ms, after a checkpoint 6 ms. delta-rs's own interval is
+100 commits.
 """
 
 
@@ -117,7 +118,7 @@ def commit(ground: TableVersion, change: Change, requires: Iterable[Requirement]
 
 
 def _required_by(storage: Storage, change: Change) -> list[Requirement]:
-    """What a change requires by itself."""
+    """The requirements that follow from the change itself."""
     transactions = (TransactionNotSeen(app, end) for app, end in change.transactions.items())
     return [FilesExist(storage, change.named_files()), *transactions]
 
@@ -141,9 +142,9 @@ def _write_once(
     write: Callable[[], None],
     files: Iterable[str] = (),
 ) -> None:
-    """Check what the commit requires, write it, and return when it is on the disk.
+    """Check the requirements of a commit, write it, and return when it is on the disk.
 
-    It follows the version `after`, and names these `files`, which are synced before it.
+    The commit follows the version `after`. It names these `files`, which are synced first.
     """
     check_all(requirements)
     sync_files(storage, files)
@@ -152,11 +153,11 @@ def _write_once(
 
 
 _KEEP_ENTRIES = PostCommitHookProperties(cleanup_expired_logs=False)
-"""delta-rs would delete old entries before the checkpoint that replaces them is on the disk."""
+"""Otherwise delta-rs deletes old entries before their checkpoint is on the disk."""
 
 
 def _sync_log(storage: Storage, after: int) -> None:
-    """Return when the commit that was made on top of a version is on the disk."""
+    """Return when the commit that follows a version is on the disk."""
     if sync_log(storage, after):
         written = open_table(storage)
         assert written is not None
@@ -164,7 +165,7 @@ def _sync_log(storage: Storage, after: int) -> None:
 
 
 def _refused(ground: TableVersion, error: DeltaError) -> LakeError:
-    """A conflict if somebody committed after the ground; else trying again would not help."""
+    """A conflict if another commit followed the ground; otherwise an error that no retry helps."""
     newest = open_table(ground.storage)
     if newest is not None and newest.version == ground.version:
         return LakeError(f"the commit was refused: {error}", where=ground.storage.root)
@@ -174,7 +175,7 @@ def _refused(ground: TableVersion, error: DeltaError) -> LakeError:
 def with_features_for(
     ground: TableVersion, schema: StructType, note: Note, requires: Iterable[Requirement] = ()
 ) -> TableVersion:
-    """The table with the Delta features that these columns need: delta-rs does not add them."""
+    """The table with the Delta features that these columns need; delta-rs does not add them."""
     features = ground.delta.protocol().writer_features or ()
     if not _has_ntz(schema) or "timestampNtz" in features:
         return ground
@@ -207,8 +208,8 @@ def _has_ntz(kind: DataType) -> bool:
 def create(
     storage: Storage, schema: StructType, change: Change, requires: Iterable[Requirement] = ()
 ) -> None:
-    """Make the table, with the change as its first version; `CommitConflict` if it is there."""
-    # delta-rs would put a second beginning, with all its rows, after the first.
+    """Create the table, with the change as its first version; `CommitConflict` if it exists."""
+    # Without `VersionIs`, delta-rs would append a second creation, with all its rows, to the first.
     requirements = [*requires, *_required_by(storage, change), VersionIs(_NO_VERSION)]
 
     def write() -> None:
@@ -237,7 +238,7 @@ _NO_VERSION = -1
 def ensure(
     storage: Storage, schema: StructType, note: Note, requires: Iterable[Requirement] = ()
 ) -> TableVersion:
-    """The table, made empty if it is not there; of two processes that make it, one does."""
+    """The table, created empty if it does not exist. If two processes try, one creates it."""
     opened = open_table(storage)
     if opened is None:
         with suppress(CommitConflict):  # Another process created it: open that one.
@@ -253,7 +254,7 @@ def add_columns(
     note: Note,
     requires: Iterable[Requirement] = (),
 ) -> TableVersion:
-    """The table with these columns added; they are NULL in the rows that are already there."""
+    """The table with these columns added; they are NULL in the existing rows."""
     fields = delta_schema(StructType([StructField(c.name, c.dataType) for c in columns])).fields
 
     def write() -> None:
@@ -278,7 +279,7 @@ def describe(
     note: Note,
     requires: Iterable[Requirement] = (),
 ) -> None:
-    """Give the table this comment, these properties and comments of columns, where they differ."""
+    """Set the table's comment, its properties and the comments of its columns where they differ."""
     metadata = ground.delta.metadata()
     alter, properties_of_commit = ground.delta.alter, _properties(note)
     writes: list[Callable[..., None]] = []
@@ -303,7 +304,7 @@ def describe(
 
 
 def _new_comments(ground: TableVersion, columns: Mapping[str, str]) -> dict[str, str]:
-    """The comments that columns of the table do not have yet, by the names in its schema."""
+    """The new comments of columns, by the names in the table's schema."""
     own = {field.name.lower(): field for field in ground.schema.fields}
     return {
         own[name.lower()].name: text
@@ -328,7 +329,7 @@ def delta_schema(schema: StructType) -> Schema:
 
 
 def _properties(note: Note, requirements: Sequence[Requirement] = ()) -> CommitProperties:
-    """The note of a commit, and what the write itself has to check."""
+    """The commit properties: the note, and the requirements that the write itself checks."""
     transactions = [Transaction(each.app, each.version) for each in transactions_of(requirements)]
     return CommitProperties(
         custom_metadata={KEY: note.as_json()},
@@ -338,7 +339,7 @@ def _properties(note: Note, requirements: Sequence[Requirement] = ()) -> CommitP
 
 
 def _with_counts(change: Change) -> Note:
-    """The note with how many actions the commit has, so that a reader misses none."""
+    """The note with the number of actions in the commit, so that a reader can detect lost ones."""
     counts = {"add": len(change.add), "remove": len(change.remove), "txn": len(change.transactions)}
     return replace(change.note, holds={kind: count for kind, count in counts.items() if count})
 

@@ -1,9 +1,9 @@
 """Which files can hold rows with certain keys?
 
-The keys of a change are few, and often lie close together: new orders have new numbers, the deleted
-ones are the oldest. They are told as a handful of ranges. A file whose bounds meet no range is not
-opened, and inside the others Parquet's own statistics skip what they can, because the ranges are
-also given to Spark as a condition.
+A change has few keys, and they often lie close together: new orders have new numbers, deleted
+orders are the oldest. A handful of ranges describes them. A file whose bounds meet no range stays
+closed. Spark also gets the ranges as a condition, so Parquet's own statistics skip row groups in
+the other files.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -25,13 +25,13 @@ _MOST_RANGES = 16
 
 @dataclass(frozen=True)
 class Ranges:
-    """Where the values of a column lie: inclusive ranges in order, and whether some are NULL."""
+    """The ranges of a column's values, in order and inclusive, and whether some are NULL."""
 
     bounds: tuple[tuple[Any, Any], ...]
     with_null: bool
 
     def may_hold(self, low: Any, high: Any, nulls: int | None) -> bool:
-        """Whether a file with these bounds may hold one of the values."""
+        """Whether a file with these bounds may hold a value in the ranges."""
         if self.with_null and nulls != 0:
             return True
         if low is None or high is None:
@@ -42,7 +42,7 @@ class Ranges:
             return True
 
     def condition(self, name: str) -> str:
-        """The same as a condition in SQL."""
+        """The ranges as a condition in SQL."""
         value = quoted(name)
         parts = [
             f"{value} = {_literal(first)}"
@@ -54,7 +54,7 @@ class Ranges:
         return " OR ".join(parts) or "FALSE"
 
     def expression(self, name: str) -> pc.Expression:
-        """The same as a condition for Arrow."""
+        """The ranges as a condition for Arrow."""
         column = pc.field(name)
         parts = [(column >= first) & (column <= last) for first, last in self.bounds]
         parts += [column.is_null()] if self.with_null else []
@@ -73,7 +73,7 @@ def _literal(value: Any) -> str:
 
 
 def ranges_of(values: pa.ChunkedArray | pa.Array) -> Ranges | None:
-    """The ranges that the values lie in; None if they have no order that files know about."""
+    """The ranges of the values; None if the bounds of files don't order this type."""
     kind = values.type
     orderly = (
         pa.types.is_integer(kind)
@@ -95,7 +95,7 @@ def ranges_of(values: pa.ChunkedArray | pa.Array) -> Ranges | None:
             (ordered[start].as_py(), ordered[end - 1].as_py()) for start, end in pairwise(cuts)
         )
     except (ValueError, OverflowError):
-        # Spark knows years before 1 and after 9999, and Python's dates do not.
+        # Spark has years before 1 and after 9999; Python's dates do not.
         return None
     return Ranges(bounds, with_null)
 
@@ -109,7 +109,7 @@ def _widest_gaps(ordered: pa.Array) -> list[int]:
     numbers = ordered.cast(pa.int64()).to_numpy(zero_copy_only=False)
     gaps = np.diff(numbers)
     widest = np.argsort(gaps)[::-1][: _MOST_RANGES - 1]
-    # A gap is worth a cut if it is a fair part of the whole.
+    # Cut only at a gap that is a fair part of the whole range.
     worth = gaps[widest] * _MOST_RANGES >= numbers[-1] - numbers[0]
     return sorted((widest[worth] + 1).tolist())
 
@@ -127,6 +127,6 @@ def chosen_files(files: Iterable[DataFile], near: Mapping[str, Ranges]) -> list[
 
 
 def ranges_of_keys(keys: pa.Table, names: Sequence[str]) -> dict[str, Ranges]:
-    """The ranges of the columns of a table of keys, by the names that files have for them."""
+    """The ranges of the columns of a table of keys; `names` are the columns in the files."""
     found = {name: ranges_of(keys[index]) for index, name in enumerate(names)}
     return {name: ranges for name, ranges in found.items() if ranges is not None}

@@ -1,8 +1,8 @@
 """Which rows of two tables have the same key?
 
-Every key becomes one number, the same number for equal keys in all tables; NULL is a key like any
-other. Then finding, counting and netting rows is arithmetic on arrays, in this process, on tables
-that are small enough for it.
+Every key becomes one number, and equal keys get the same number in all tables. NULL is a key like
+any other. Then arithmetic on arrays finds, counts and nets rows. This works in this process, for
+tables that are small enough.
 """
 
 from collections.abc import Sequence
@@ -16,14 +16,14 @@ Codes = npt.NDArray[np.int64]
 
 
 def codes_of(tables: Sequence[pa.Table], names: Sequence[Sequence[str]]) -> list[Codes]:
-    """Of each table the code of every row; `names` are the key columns of each table, in order."""
+    """The code of every row, per table; `names` are the key columns of each table, in order."""
     sizes = [table.num_rows for table in tables]
     total = np.zeros(sum(sizes), dtype=np.int64)
     for place in range(len(names[0])):
         columns = [table[own[place]] for table, own in zip(tables, names, strict=True)]
         codes, count = _column_codes(columns)
         total = total * count + codes
-        # Few enough numbers to multiply again, whatever came before.
+        # Renumber the codes, so that the next multiplication does not overflow.
         total = np.unique(total, return_inverse=True)[1].astype(np.int64)
     cuts = np.cumsum(sizes)[:-1]
     return list(np.split(total, cuts))
@@ -43,7 +43,7 @@ def _column_codes(columns: Sequence[pa.ChunkedArray]) -> tuple[Codes, int]:
 
 
 def _in_numbers(kind: pa.DataType) -> pa.DataType:
-    """The type with numbers for moments: Python has no years before 1 and after 9999."""
+    """The type with numbers for dates and times: Python lacks years before 1 and after 9999."""
     if pa.types.is_date32(kind):
         return pa.int32()
     if pa.types.is_timestamp(kind):
@@ -58,12 +58,12 @@ def _in_numbers(kind: pa.DataType) -> pa.DataType:
 
 
 def is_among(rows: Codes, keys: Codes) -> npt.NDArray[np.bool_]:
-    """Of each row whether its key is one of `keys`."""
+    """For each row, whether its key is one of `keys`."""
     return np.isin(rows, keys)
 
 
 def net_rows(table: pa.Table, names: Sequence[str], weights: npt.NDArray[np.int64]) -> pa.Table:
-    """Each distinct row once, with the sum of its weights; those that cancel are gone."""
+    """Each distinct row once, with the sum of its weights, without rows whose sum is zero."""
     if not table.num_rows:
         return table.select(list(names)).append_column("weight", pa.array([], pa.int64()))
     (codes,) = codes_of([table], [list(names)])
@@ -75,5 +75,5 @@ def net_rows(table: pa.Table, names: Sequence[str], weights: npt.NDArray[np.int6
 
 
 def repeat_rows(table: pa.Table, times: npt.NDArray[np.int64]) -> pa.Table:
-    """Every row as often as its number says."""
+    """The rows, each repeated as often as its number in `times` says."""
     return table.take(pa.array(np.repeat(np.arange(table.num_rows), times)))

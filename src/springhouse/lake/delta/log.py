@@ -1,16 +1,17 @@
 """What happened to a Delta table, commit by commit?
 
-delta-rs gives the files of a version. A `TableLog` says what each commit did: it reads the entries
-of `_delta_log` once each (`commit_entry`) and keeps them, with the snapshots of the table that they
-make (`table_snapshots`). Wrong dates are corrected on the way (`commit_times`).
+delta-rs gives the files of a version. A `TableLog` says what each commit did. It reads each entry
+of `_delta_log` once (`commit_entry`), keeps the entries and the table's snapshots
+(`table_snapshots`), and corrects wrong dates (`commit_times`).
 
-A log is read up to the first entry that can't be read, and `damage` says which file that is and
-why. So other tables are still observed. Call `validate_log` before you compute or delete anything.
+Reading stops at the first unreadable entry. `damage` says which file that is and why. So one
+damaged log does not stop the observation of other tables. Call `validate_log` before you compute or
+delete anything.
 
-A table that is deleted and created again begins at version 0 again. `TableLog` notices this by the
-last entry that it read: its size or time differs, or it is gone. Then the log forgets everything
-and reads the new entries. To remember a version for longer, keep the table's id and the version's
-mark with it, and ask `has_id` and `has_mark`. The mark is needed, too: a table that was restored
+A table that is deleted and created again starts at version 0 again. `TableLog` checks the last
+entry that it read: if its size or time differs, or if it is gone, the log forgets everything and
+reads the new entries. To remember a version for longer, keep the table's id and the version's mark,
+and check them with `has_id` and `has_mark`. The id alone is not enough: a table that is restored
 from a backup has its old id, and other versions under the same numbers.
 """
 
@@ -33,15 +34,15 @@ from springhouse.planner.provenance import Channel, Provenance
 from springhouse.units import Instant
 
 _LOOKING = threading.local()
-"""In `at`: the logs that this thread has looked at within `one_look`."""
+"""`at` holds the logs that this thread has looked at inside `one_look`."""
 
 
 @contextmanager
 def one_look() -> Iterator[None]:
-    """Within it, this thread asks the storage once per log whether there is anything new.
+    """Inside this context, the thread looks for new entries only once per log.
 
-    For decisions that ask about the same few tables over and over: all of them are about one
-    moment, and where the storage is far away, each question is a request.
+    Use it for decisions that need the same few tables again and again. All of them then see the
+    same moment. A remote storage gets one request per log.
     """
     before: set[TableLog] | None = getattr(_LOOKING, "at", None)
     _LOOKING.at = set()
@@ -52,7 +53,7 @@ def one_look() -> Iterator[None]:
 
 
 class TableLog:
-    """The commits of one table, read once and kept; `name` is its channel if it is a base table."""
+    """The commits of one table; `name` is also the table's channel if it is a base table."""
 
     def __init__(
         self, storage: Storage, name: str, now: Callable[[], Instant] = steady_clock
@@ -61,50 +62,50 @@ class TableLog:
         self.name = name
         self._now = now
         self._damage: LakeError | None = None
-        # A table of others may be a view of another warehouse: what its notes say it reflects are
-        # that warehouse's tables, not ours.
+        # A table of another writer may be a view of another warehouse. Its notes then name the
+        # tables of that warehouse, not ours.
         self._foreign = name.startswith("delta.`")
         self._log = storage.inside("_delta_log")
         self._commits: list[Commit] = []
         self._snapshots: list[Snapshot] = []
-        # The same as they were told last: they are asked for far more often than they change.
+        # Copies for callers. Callers ask far more often than the lists change.
         self._told_commits: tuple[Commit, ...] = ()
         self._told_snapshots: tuple[Snapshot, ...] | None = None
         self._channel = Channel((), ())
-        # Size and time of the last entry that was read; and every id that the table ever had.
+        # The size and time of the last entry read, and every id that the table ever had.
         self._last_entry: tuple[int, int] | None = None
         self._ids: list[str] = []
         self._lock = threading.RLock()
 
     def table_id(self) -> str | None:
-        """The id that Delta gave the table when it was made; None if there is no table."""
+        """The table's current id from Delta's metadata; None if there is no table."""
         with self._lock:
             self._catch_up()
             return self._known_ids()[-1] if self._commits else None
 
     def has_id(self, table_id: str) -> bool:
-        """Whether the table is the one with this id: it may have been given another one since."""
+        """Whether the table has this id, or had it before it got another one."""
         with self._lock:
             self._catch_up()
             return bool(self._commits) and table_id in self._known_ids()
 
     def mark(self, version: int) -> str | None:
-        """What tells this version from one with the same number of another copy of the table."""
+        """A mark that differs if another copy of the table has another version of this number."""
         with self._lock:
             self._catch_up()
             found = self._commit_at(version)
             return f"{version}:{found.mark}" if found is not None else None
 
     def has_mark(self, mark: str) -> bool:
-        """Whether the version with this mark is one of the table, as far as its log can tell."""
+        """Whether the table has the version with this mark, as far as its log shows."""
         version, _, known = mark.partition(":")
         with self._lock:
             self._catch_up()
             if not self._commits or self._commits[-1].version < int(version):
-                # Who remembers it may have seen more of the table than this thread in its one look.
+                # The mark may be newer than this thread's one look.
                 self._look()
             if not self._commits or self._commits[-1].version < int(version):
-                # A damaged entry is another error; and the version may well stand behind it.
+                # A damaged entry is another error, and the version may come after that entry.
                 return self._damage is not None
             found = self._commit_at(int(version))
             return found is None or found.mark == known
@@ -114,7 +115,7 @@ class TableLog:
         return self._commits[place] if 0 <= place < len(self._commits) else None
 
     def _known_ids(self) -> list[str]:
-        """The ids in the log, oldest first; a log whose first entries are gone has a checkpoint."""
+        """The ids in the log, oldest first; the checkpoint's id if the first entries are gone."""
         if not self._ids:
             try:
                 opened = DeltaTable(self.storage.root, storage_options=self.storage.delta_options)
@@ -124,7 +125,7 @@ class TableLog:
         return self._ids
 
     def commits(self) -> Sequence[Commit]:
-        """All commits whose log entries are still there, oldest first, up to this very moment."""
+        """All commits whose log entries still exist, oldest first, up to now."""
         with self._lock:
             self._catch_up()
             if len(self._told_commits) != len(self._commits):
@@ -146,7 +147,7 @@ class TableLog:
             return self._snapshots[-1] if self._snapshots else None
 
     def channel(self) -> Channel:
-        """The table as an input channel: every state that it was in, and since when."""
+        """The table as an input channel: every state of the table, with the time it began."""
         with self._lock:
             made = self.snapshots()
             if len(self._channel.versions) != len(made):
@@ -154,19 +155,19 @@ class TableLog:
             return self._channel
 
     def damage(self) -> LakeError | None:
-        """What is wrong with the first entry that can't be read; None if all can."""
+        """The error for the first unreadable entry; None if all entries are readable."""
         with self._lock:
             self._catch_up()
             return self._damage
 
     def validate_log(self) -> None:
-        """Raise what is wrong with the log, if anything is."""
+        """Raise an error if the log is damaged."""
         found = self.damage()
         if found is not None:
             raise LakeError(found.problem, where=found.where, hint=found.hint)
 
     def dated_ahead(self) -> Instant | None:
-        """The date of the newest commit, if that is still to come on this machine's clock."""
+        """The date of the newest commit, if this machine's clock has not reached it."""
         commits = self.commits()
         if not commits or commits[-1].dated <= self._now() + CLOCK_TOLERANCE:
             return None
@@ -199,11 +200,11 @@ class TableLog:
             (self._last_entry,) = self._log.entries([f"{found[-1].version:020}.json"])
 
     def _is_the_same(self) -> bool:
-        """Whether the last entry that was read is still the one that it was."""
+        """Whether the last entry that the log read is unchanged."""
         return self._log.entries([f"{self._commits[-1].version:020}.json"]) == [self._last_entry]
 
     def _forget(self) -> None:
-        """The table was deleted: what was known of it says nothing about one in its place."""
+        """Forget a deleted table: the table in its place is another one."""
         self._commits.clear()
         self._snapshots.clear()
         self._told_commits, self._told_snapshots = (), None
@@ -212,13 +213,13 @@ class TableLog:
         self._last_entry = None
 
     def _unread(self) -> Iterator[int]:
-        """The versions whose entries come next, as far as they may be there."""
+        """The versions of the next entries; the caller stops at the first missing one."""
         if self._commits:
             version = self._commits[-1].version
             while True:
                 version += 1
                 yield version
-        # The first entries may be gone (log retention); begin where the log begins.
+        # Log retention may have deleted the first entries; begin where the log begins.
         names = [info.base_name for info in self._log.files()]
         listed = [int(name[:20]) for name in names if _ENTRY.fullmatch(name)]
         for place, version in enumerate(listed):
@@ -233,7 +234,7 @@ class TableLog:
         if self._commits:
             commit = replace(commit, columns=commit.columns + self._commits[-1].columns)
         if self._commits and commit.at < self._commits[-1].at:
-            # A clock went back, or two machines differ. A later commit is never older.
+            # A clock went back, or two clocks differ. A later commit is never older.
             commit = made_at(commit, self._commits[-1].at)
         if commit.table_id is not None and commit.table_id not in self._ids[-1:]:
             self._ids.append(commit.table_id)

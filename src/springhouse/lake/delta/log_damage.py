@@ -1,8 +1,8 @@
 """Which file of a table's log is damaged?
 
-delta-rs opens a table from its newest checkpoint and the entries after it. It passes over an empty
-entry, and over one whose last lines are gone, so `validate_entries` reads these entries again. If
-delta-rs can't open the table at all, `find_damage` says which file is the reason.
+delta-rs opens a table from its newest checkpoint and the entries after it. It ignores an empty
+entry, and accepts one whose last lines are gone. So `validate_entries` reads these entries again.
+If delta-rs can't open the table at all, `find_damage` names the file that is the reason.
 """
 
 import json
@@ -20,10 +20,10 @@ _CHECKPOINT = re.compile(r"(\d{20})\.checkpoint\.")
 
 
 def validate_entries(storage: Storage, identity: str, version: int) -> None:
-    """Raise what is wrong with an entry that a version of a table is read from.
+    """Raise an error if an entry that a version of a table needs is damaged.
 
-    Those are the entries after the newest checkpoint below the version. Each is looked at once in
-    the life of a process, and of the table that the identity names.
+    A version needs the entries after its newest checkpoint. A process checks each entry once for
+    each table, which `identity` names.
     """
     log = storage.inside("_delta_log")
     valid = _VALID_ENTRIES.setdefault((storage.root, identity), set())
@@ -40,18 +40,18 @@ def validate_entries(storage: Storage, identity: str, version: int) -> None:
 
 
 _VALID_ENTRIES: dict[tuple[str, str], set[int]] = {}
-"""The entries that were found whole, by place and identity of the table."""
+"""The entries that are known to be undamaged, by place and identity of the table."""
 
 
 def find_damage(storage: Storage) -> LakeError | None:
-    """What is wrong with the log of a table that can't be opened, if it is one of its files."""
+    """The error for the damaged log file of a table that can't be opened; None without damage."""
     name, log = _name_of(storage), storage.inside("_delta_log")
     found = TableLog(storage, name).damage()
     return found if found is not None else _checkpoint_damage(log, name)
 
 
 def _checkpoint_damage(log: Storage, name: str) -> LakeError | None:
-    """What is wrong with the newest checkpoint."""
+    """The error for the newest checkpoint; None if it is readable."""
     hinted = _hinted_checkpoint(log)
     newest = max([*_checkpoints(log), *([] if hinted is None else [hinted])], default=None)
     if newest is None:
@@ -66,7 +66,7 @@ def _checkpoint_damage(log: Storage, name: str) -> LakeError | None:
             break
     if not problem:
         return None
-    # Without its checkpoint a table is read from all its entries, if they are still there.
+    # Without a checkpoint, a table can be read from its entries, if all of them still exist.
     whole = read_entry(log, 0, name) is not None
     return LakeError(
         f'the checkpoint of "{name}" at version {newest} is damaged: {problem}',
@@ -94,7 +94,7 @@ def _checkpoints(log: Storage) -> list[int]:
 
 
 def _hinted_checkpoint(log: Storage) -> int | None:
-    """The version of the newest checkpoint as `_last_checkpoint` says, if it says any."""
+    """The version of the newest checkpoint according to `_last_checkpoint`, if it names one."""
     try:
         found = json.loads(log.read_text("_last_checkpoint") or "{}")["version"]
     except (ValueError, KeyError, TypeError):

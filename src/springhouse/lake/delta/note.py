@@ -26,7 +26,7 @@ from springhouse.units import Instant
 KEY = "springhouse"
 
 FORMAT = 1
-"""The format of the notes that this release writes, and the newest that it reads."""
+"""The format of the notes that this release writes, and the newest format that it reads."""
 
 _LARGEST = 1e300
 """The largest number in a note. JSON allows numbers that no float can hold."""

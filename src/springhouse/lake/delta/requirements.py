@@ -4,21 +4,21 @@ A commit is data: what it requires, and what it changes. A requirement is a valu
 `check`, which raises an error if the requirement is not met. `commits` checks all requirements of a
 commit in one place, right before it writes:
 
-    PermitHeld           this process may still commit: the permit of its work is not taken back
-    HeldLease            its lease is in force, so that nobody deletes the files that it wrote
+    PermitHeld           this process may still commit: the permit of its work is not revoked
+    HeldLease            the lease is valid, so no vacuum deletes the files that the process wrote
     OffsetsUnread        the table does not hold the records of these ranges yet
     TableHasVersion      the table was not deleted since the version that the work read
-    FilesExist           these files are there, with their sizes
+    FilesExist           these files exist, with their sizes
 
-Two requirements are about the commits of others that come between the check and the write. Only the
-write itself can check these, so they say what the Delta log has to compare:
+Two requirements concern commits of others between the check and the write. Only the write itself
+can check these, so they say what the Delta log has to compare:
 
     TransactionNotSeen   no other commit has this transaction, or a later one of the same name
     VersionIs            no other commit came at all: the new one follows this version
 
-Delta compares transactions by itself. It does not notice that a file which a commit removes was
-removed by a compaction before (tried: old and new rows are there afterwards). So whoever removes
-files requires `VersionIs`.
+Delta compares transactions by itself. But Delta accepts a commit that removes a file which a
+compaction already removed (tried: afterwards the table has the old and the new rows). So a commit
+that removes files requires `VersionIs`.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -42,7 +42,7 @@ class Requirement(Protocol):
 
 @dataclass(frozen=True)
 class PermitHeld:
-    """The permit of the work is still valid: `validate` raises an error once it was taken back."""
+    """The permit of the work is still valid: `validate` raises an error if it is revoked."""
 
     validate: Callable[[], None]
 
@@ -55,7 +55,7 @@ class OffsetsUnread:
     """The table holds no records of these ranges (from, to), by transaction.
 
     Delta compares only commits after the version that the work read. That version may be newer than
-    the ranges, because the table had to be made, or to get columns, in between.
+    the ranges, because the work had to create the table or to add columns in between.
     """
 
     table: TableVersion
@@ -70,7 +70,7 @@ class OffsetsUnread:
 
 @dataclass(frozen=True)
 class TableHasVersion:
-    """The log still has the entry of a version: Delta would commit into a deleted table."""
+    """The log still has the entry of a version; Delta itself would commit into a deleted table."""
 
     storage: Storage
     version: int
@@ -83,9 +83,9 @@ class TableHasVersion:
 
 @dataclass(frozen=True)
 class FilesExist:
-    """Files of a table are there with their sizes; None for a size that nobody wrote down.
+    """Files of a table exist with their sizes; None for an unknown size.
 
-    A vacuum may have taken them: by another tool, or while this process was stopped.
+    A vacuum may have deleted them: a vacuum of another tool, or one while this process was stopped.
     """
 
     storage: Storage
@@ -113,15 +113,15 @@ class VersionIs:
     version: int
 
     def check(self) -> None:
-        """The write itself checks it: it does not try the next version instead."""
+        """The write itself checks it: delta-rs does not retry with the next version."""
 
 
 @dataclass(frozen=True)
 class CommitPermit:
-    """What a piece of work needs for its commits, whichever tables they are for.
+    """The requirements of all commits of a piece of work, in any table.
 
-    `validate` raises an error once the work may not commit any more. `lease` protects the files
-    that the work writes. `scans` are the files that a remote engine reads for it.
+    `validate` raises an error when the work may no longer commit. `lease` protects the files that
+    the work writes. `scans` are the files that a remote engine reads for the work.
     """
 
     validate: Callable[[], None] | None = None
@@ -129,8 +129,8 @@ class CommitPermit:
     scans: RemoteScans = field(default_factory=RemoteScans)
 
     def requirements(self) -> tuple[Requirement, ...]:
-        """What each commit of this work requires."""
-        # The lease comes before the files: once it is renewed, nobody deletes them any more.
+        """The requirements of each commit of this work."""
+        # Check the lease before the files: after its renewal no vacuum deletes them.
         lease = () if self.lease is None else (self.lease,)
         permit = () if self.validate is None else (PermitHeld(self.validate),)
         scanned = (FilesExist(storage, sizes) for storage, sizes in self.scans.scans)
@@ -149,5 +149,5 @@ def transactions_of(requirements: Sequence[Requirement]) -> list[TransactionNotS
 
 
 def follows_at_once(requirements: Sequence[Requirement]) -> bool:
-    """Whether the commit has to follow the version that it was made for."""
+    """Whether the commit has to follow its ground directly, with no other commit in between."""
     return any(isinstance(each, VersionIs) for each in requirements)

@@ -1,8 +1,8 @@
 """How many rows did the tasks of a Spark job write?
 
-Files that a job wrote can vanish before their footers are read. The count of the tasks shows this:
-Spark returns it with the result of the job, at next to no cost. It is only a second check, so an
-engine that can't count is no error.
+Files that a job wrote can vanish before their footers are read. The count of the tasks reveals
+this. Spark returns the count with the result of the job, at almost no cost. The count is only a
+second check, so an engine that can't count is no error.
 """
 
 import time
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _PATIENCE_SECONDS = 10.0
-"""Spark tells it through a queue of events, a moment after the job ended, and now and then never:
-if it found out that there can be no rows at all, it has no task that could count them."""
+"""How long to wait for the count. Spark sends it through a queue of events, a moment after the job
+ends. Sometimes it never comes: if Spark knows that there are no rows, no task counts them."""
 
 _PAUSE_SECONDS = 0.01
 
@@ -28,7 +28,7 @@ _COUNTS: "WeakKeyDictionary[SparkSession, bool]" = WeakKeyDictionary()
 
 
 class RowCounter:
-    """Rows that are counted on their way through the one job that reads `rows`."""
+    """Counts rows while a single job reads `rows`."""
 
     def __init__(self, rows: "DataFrame") -> None:
         self.rows = rows

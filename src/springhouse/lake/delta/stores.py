@@ -1,10 +1,10 @@
 """How is a table changed in place, by key?
 
 A store is a set of Parquet files that together are a table: a view with its hidden columns, or a
-hidden table of a view. Rows lie sorted by key, a file holds a range of keys, and its statistics say
-which. A change by key rewrites only the files that hold a touched key: for keys that come and go
-together (new orders, old orders) those are few, for scattered ones they are all, as with any
-other split. Files are small, so that little is rewritten for a little change.
+hidden table of a view. The rows are sorted by key. Each file holds a range of keys, and its
+statistics give the range. A change by key rewrites only the files that may hold a touched key. For
+keys that come and go together (new orders, old orders), these files are few. For scattered keys
+they are all files, as with any other split. Files are small, so a small change rewrites little.
 """
 
 from collections.abc import Iterable, Sequence
@@ -27,12 +27,12 @@ from springhouse.lake.storage.storage import Storage
 
 ROWS_PER_FILE = 65_536
 _MOST_SCRAPS = 8
-"""How many files of less than half the size there may be before a change rewrites them, too."""
+"""How many files under half the usual size may exist before a change rewrites them, too."""
 
 
 @dataclass(frozen=True)
 class Store:
-    """Files of one table. `schema` are all its columns, hidden ones too, as Arrow has them."""
+    """The files of one table. `schema` has all its columns, including hidden ones."""
 
     storage: Storage
     folder: str
@@ -44,7 +44,7 @@ class Store:
         return sum(file.rows for file in self.files)
 
     def read(self, files: Iterable[DataFile] | None = None) -> pa.Table:
-        """The rows of some files, or of all."""
+        """The rows of some files, or of all files."""
         chosen = self.files if files is None else files
         paths = [file.path for file in chosen]
         if not paths:
@@ -55,9 +55,9 @@ class Store:
 
 @dataclass(frozen=True)
 class Rewritten:
-    """A store after a change: what it is now, which files went and came, which rows went and came.
+    """A store after a change, with the removed and added files.
 
-    `gone` and `come` are what readers of the table see of it.
+    `gone` and `come` are the old and the new rows of the change.
     """
 
     store: Store
@@ -68,7 +68,7 @@ class Rewritten:
 
 
 def replace_keys(store: Store, keys: Sequence[str], touched: pa.Table, rows: pa.Table) -> Rewritten:
-    """Put `rows` in the place of all rows whose keys are those of `touched`."""
+    """Replace all rows whose keys are in `touched` with `rows`."""
     rows = rows.select(store.schema.names).cast(store.schema)
     # Without keys all rows are one group.
     candidates = list(store.files)
@@ -89,11 +89,11 @@ def replace_keys(store: Store, keys: Sequence[str], touched: pa.Table, rows: pa.
 def _hit(
     store: Store, file: DataFile, keys: Sequence[str], touched: pa.Table
 ) -> tuple[DataFile, pa.Table, np.ndarray[tuple[int], np.dtype[np.bool_]] | None]:
-    """The rows of a file, and which of them have a touched key; None if all have."""
+    """The rows of a file, and a mask of those with a touched key; None for all rows."""
     table = store.read([file])
     if not keys:
         return file, table, None
-    # Most rows are ruled out by their first key alone, which is much faster.
+    # The first key column alone rules out most rows, which is much faster.
     first = touched.schema.names[0]
     hit = np.ones(table.num_rows, dtype=np.bool_)
     if not pa.types.is_nested(table.schema.field(keys[0]).type):
@@ -107,7 +107,7 @@ def _hit(
 
 
 def change_rows(store: Store, rows: pa.Table, weights: pa.Array) -> Rewritten | None:
-    """Add and remove rows by weight; None if a row is to go that is not there."""
+    """Add and remove rows by weight; None if the store lacks a row to remove."""
     names = store.schema.names
     net = net_rows(rows.select(names).cast(store.schema), names, weights.to_numpy())
     weight = net["weight"].to_numpy()
@@ -138,7 +138,7 @@ def _first_copies(
     wanted: np.ndarray[tuple[int], np.dtype[np.int64]],
     owed: np.ndarray[tuple[int], np.dtype[np.int64]],
 ) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """Which rows to take so that of each wanted row at most as many go as are owed."""
+    """A mask of the rows to remove: of each wanted row, at most the number in `owed`."""
     hit = np.zeros(len(rows), dtype=np.bool_)
     places = np.nonzero(is_among(rows, wanted))[0]
     where = {code: index for index, code in enumerate(wanted.tolist())}
@@ -158,7 +158,7 @@ def _written(
     gone: list[pa.Table],
     come: pa.Table,
 ) -> Rewritten:
-    """Write what is left of the touched files together with the new rows."""
+    """Write the remaining rows of the touched files together with the new rows."""
     untouched = [file for file in store.files if file not in removed]
     scraps = [file for file in untouched if file.rows < ROWS_PER_FILE // 2]
     if len(scraps) > _MOST_SCRAPS:
@@ -173,7 +173,7 @@ def _written(
 
 
 def write_sorted(store: Store, keys: Sequence[str], table: pa.Table) -> list[AddAction]:
-    """Write rows as files that each hold a range of the keys."""
+    """Write rows sorted by key, so that each file holds a range of the keys."""
     if not table.num_rows:
         return []
     orderly = [key for key in keys if not pa.types.is_nested(table.schema.field(key).type)]
@@ -188,7 +188,7 @@ def write_sorted(store: Store, keys: Sequence[str], table: pa.Table) -> list[Add
 
 @lru_cache(maxsize=100_000)
 def describe_file(storage: Storage, path: str) -> DataFile:
-    """A file that no Delta log names, described by its own footer. Files never change."""
+    """A file that no Delta log names, described by its footer; cached, as files never change."""
     with (
         reading(storage, path),
         storage.filesystem.open_input_file(f"{storage.path}/{path}") as file,

@@ -1,8 +1,8 @@
-"""Which states of its rows was a table in?
+"""Which states have the rows of a table been in?
 
-A commit makes a new state, a `Snapshot`, if the table then holds other rows, or reflects other
-versions of its inputs. A compaction or a new column makes none: the newest snapshot is then read at
-the new version.
+A commit makes a new state, a `Snapshot`, if it changes the rows of the table or the input versions
+that they reflect. A compaction or a new column makes no new state: the version to read for the
+newest snapshot changes.
 """
 
 from dataclasses import dataclass, replace
@@ -15,10 +15,10 @@ from springhouse.units import Instant
 
 @dataclass(frozen=True)
 class Snapshot:
-    """A state of a table's rows: a version to read it at, since when it is there, what it reflects.
+    """A state of a table's rows: the version to read, the time it began, and its provenance.
 
-    `version` is the newest version with these rows: a compaction after the commit that made them
-    changes the version to read, and nothing else.
+    `version` is the newest version with these rows; `made` is the first. A compaction changes
+    `version` and nothing else.
     """
 
     version: int
@@ -29,7 +29,7 @@ class Snapshot:
 
 
 def add_to_snapshots(snapshots: list[Snapshot], commit: Commit, channel: str) -> None:
-    """Add to the snapshots of a table, which is this channel, what a new commit makes of it."""
+    """Add a new commit to the snapshots of a table; `channel` is the table's own channel."""
     last = snapshots[-1] if snapshots else None
     if commit.note is not None and commit.note.partial:
         return
@@ -47,7 +47,7 @@ def add_to_snapshots(snapshots: list[Snapshot], commit: Commit, channel: str) ->
 
 
 def _makes_a_state(commit: Commit, before: Snapshot) -> bool:
-    """Whether the table is in a new state: it holds other rows, or reflects other versions."""
+    """Whether the commit makes a new state: other rows, or other reflected versions."""
     note, noted_before = commit.note, before.note
     if commit.changes_data or note is None or noted_before is None:
         return commit.changes_data
@@ -55,9 +55,9 @@ def _makes_a_state(commit: Commit, before: Snapshot) -> bool:
 
 
 def _only_made(commit: Commit) -> bool:
-    """Whether the table was made to be filled from other tables, and reflects none of them yet.
+    """Whether the commit creates a table that other tables will fill, and that reflects none yet.
 
-    That is no state: with an empty provenance it would count as right at every moment.
+    That is no state: with an empty provenance it would count as correct at every moment.
     """
     return commit.note is not None and commit.note.kind == "schema" and not commit.note.channel
 

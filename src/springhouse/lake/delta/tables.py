@@ -1,8 +1,8 @@
 """What is in a Delta table at a version, and how does Spark read it?
 
-A snapshot is the list of files that delta-rs gives for a version; Spark reads those files as
-plain Parquet with the schema of the table, so no connector is needed. Columns that the schema
-does not list (hidden state) are invisible unless asked for by name.
+A snapshot is the list of files that delta-rs gives for a version. Spark reads these files as plain
+Parquet with the schema of the table, so it needs no connector. Columns that the schema does not
+list (hidden state) are invisible unless the reader names them.
 """
 
 import json
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 READABLE_FEATURES = frozenset({"timestampNtz", "v2Checkpoint", "vacuumProtocolCheck", "appendOnly"})
-"""Features of the Delta protocol that change nothing in how Parquet files are read."""
+"""Features of the Delta protocol that do not affect how to read the Parquet files."""
 
 
 @dataclass(frozen=True)
 class DataFile:
     """One Parquet file of a snapshot; `path` is relative to the table.
 
-    `low`, `high` and `nulls` are what its statistics say of a column, where they say anything.
+    `low`, `high` and `nulls` are its statistics, for the columns that have any.
     """
 
     path: str
@@ -51,15 +51,15 @@ class DataFile:
 class TableVersion:
     """A Delta table as of one version, opened through delta-rs.
 
-    It is also the ground that a commit stands on: whatever others commit after it was opened counts
-    as concurrent, so a second commit of the same work is rejected (see `commits`).
+    It is also the ground of a commit. All commits of others after the version was opened count as
+    concurrent, so Delta rejects a second commit of the same work (see `commits`).
     """
 
     def __init__(self, storage: Storage, delta: DeltaTable) -> None:
         self.storage = storage
         self.delta = delta
         self.version = int(delta.version())
-        # How it differs from earlier versions, as far as somebody asked and it is little.
+        # Small changes from earlier versions to this one, which `changes` keeps here.
         self.deltas: dict[int, pa.Table] = {}
         self._offsets: dict[str, int] = {}
 
@@ -78,7 +78,7 @@ class TableVersion:
 
     @cached_property
     def is_plain(self) -> bool:
-        """Whether its files hold all there is to read."""
+        """Whether its files hold all columns: the table has no partitions."""
         self.validate_readable()
         return not self.delta.metadata().partition_columns
 
@@ -92,12 +92,12 @@ class TableVersion:
 
     @cached_property
     def table_id(self) -> str:
-        """The id that Delta gave the table when it was made."""
+        """The id in Delta's metadata."""
         return str(self.delta.metadata().id)
 
     def offset(self, app_id: str) -> int:
         """The version of the last transaction of `app_id`; 0 before the first."""
-        # delta-rs looks through the log for every answer, and an answer never changes.
+        # delta-rs searches the log for every answer, and an answer never changes.
         if app_id not in self._offsets:
             self._offsets[app_id] = int(self.delta.transaction_version(app_id) or 0)
         return self._offsets[app_id]
@@ -108,7 +108,7 @@ class TableVersion:
         hidden: StructType | None = None,
         scans: RemoteScans | None = None,
     ) -> "DataFrame":
-        """The rows as a DataFrame; with `hidden`, those columns of the files too."""
+        """The rows as a DataFrame, with the columns `hidden` if given."""
         return self.read_files(spark, self.files, hidden, scans)
 
     def read_files(
@@ -118,7 +118,7 @@ class TableVersion:
         hidden: StructType | None = None,
         scans: RemoteScans | None = None,
     ) -> "DataFrame":
-        """The rows of some of the files, with the columns of the table."""
+        """The rows of some files, with the columns of the table."""
         self.validate_readable()
         schema = StructType([*self.schema.fields, *(hidden.fields if hidden else ())])
         chosen = list(files)
@@ -128,12 +128,12 @@ class TableVersion:
         return _read_partitioned(spark, self.storage, chosen, schema, keys, scans)
 
     def to_arrow(self, columns: Sequence[str] | None = None) -> pa.Table:
-        """The rows as an Arrow table in this process: for small tables that are not partitioned."""
+        """The rows as an Arrow table in this process, for small tables without partitions."""
         names = list(columns) if columns is not None else self.schema.fieldNames()
         return read_arrow(self.storage, [file.path for file in self.files], names)
 
     def validate_readable(self) -> None:
-        """An error that names whatever makes plain Parquet reading wrong for this table."""
+        """Raise an error if the table has a feature that plain Parquet reading ignores."""
         protocol = self.delta.protocol()
         features = set(protocol.reader_features or ()) - READABLE_FEATURES
         mapping = self.delta.metadata().configuration.get("delta.columnMapping.mode", "none")
@@ -164,14 +164,14 @@ def open_table(storage: Storage, version: int | None = None) -> TableVersion | N
         if damage is not None:
             raise damage from error
         wanted = "" if version is None else f" at version {version}"
-        # After the first line delta-rs tells where in its own code it was.
+        # The other lines of the message are about delta-rs's own code.
         problem = next(iter(str(error).splitlines()), "")
         raise LakeError(
             f"the Delta table can't be read{wanted}: {problem}",
             where=storage.root,
             hint="Its log or its files may have been removed by a vacuum." if version else None,
         ) from error
-    # delta-rs passes over an empty entry, and over one whose last lines are gone.
+    # delta-rs ignores an empty entry, and accepts one whose last lines are gone.
     validate_entries(storage, str(delta.metadata().id), opened.version)
     return opened
 
@@ -185,8 +185,8 @@ def read_parquet(
 ) -> "DataFrame":
     """Rows of Parquet files inside `storage`, with exactly these columns.
 
-    A missing file is an error: not every engine looks (`presence`). `scans` remembers what a remote
-    engine reads, for the commit of the work.
+    A missing file is an error; not every engine checks this (`presence`). `scans` records the files
+    that a remote engine reads, for the commit of the work.
     """
     if not files:
         return spark.createDataFrame([], schema)
@@ -196,20 +196,20 @@ def read_parquet(
     validate_files(storage, sizes)
     if scans is not None and is_remote(spark):
         scans.add(storage, sizes)
-    # Spark takes a path for a glob: what is special there has to be escaped.
+    # Spark reads a path as a glob: escape its special characters.
     return spark.read.schema(schema).parquet(*(no_glob(f"{storage.root}/{p}") for p in sizes))
 
 
 def is_remote(spark: "SparkSession") -> bool:
-    """Whether the session is one of Spark Connect, whose server may be any engine."""
+    """Whether it is a session of Spark Connect, whose server may be any engine."""
     return type(spark).__module__.startswith("pyspark.sql.connect")
 
 
 def union_of(frames: "Sequence[DataFrame]") -> "DataFrame":
-    """All rows of frames with the same columns, as a tree that stays flat.
+    """All rows of frames with the same columns, as a balanced tree of unions.
 
-    One union after the other nests as deep as there are frames; Spark Connect takes no message
-    that is nested more than some hundred times.
+    A chain of unions nests as deep as the number of frames. Spark Connect rejects messages with
+    more than some hundred levels.
     """
     level = list(frames)
     while len(level) > 1:
@@ -222,17 +222,18 @@ def union_of(frames: "Sequence[DataFrame]") -> "DataFrame":
 def frame_of(
     spark: "SparkSession", rows: pa.Table, schema: StructType | None = None
 ) -> "DataFrame":
-    """Rows of this process as a DataFrame: all of them.
+    """All rows of an Arrow table as a DataFrame.
 
-    PySpark hands a table over batch by batch and takes an empty one, as a filter leaves them
-    behind, for the end. So it is given one that has none; nobody else calls `createDataFrame`.
+    PySpark sends a table batch by batch, and takes an empty batch for the end. A filter can leave
+    empty batches. So this function combines the batches first; use it in place of
+    `createDataFrame`.
     """
     schema = schema if schema is not None else from_arrow_schema(rows.schema)
     return spark.createDataFrame(rows.combine_chunks() if rows.num_rows else [], schema)
 
 
 def read_arrow(storage: Storage, paths: Sequence[str], columns: Sequence[str]) -> pa.Table:
-    """Rows of Parquet files inside `storage` as one Arrow table; columns a file lacks are NULL."""
+    """Rows of Parquet files inside `storage` as an Arrow table; a missing column is NULL."""
     tables = []
     for path in paths:
         with (
@@ -248,17 +249,17 @@ def read_arrow(storage: Storage, paths: Sequence[str], columns: Sequence[str]) -
 
 
 def arrow_schema(schema: StructType) -> pa.Schema:
-    """The columns as Arrow has them, with timestamps in UTC as Delta keeps them."""
+    """The columns in Arrow's types, with timestamps in UTC as Delta stores them."""
     return to_arrow_schema(schema, timezone="UTC")
 
 
 def spark_schema(schema: pa.Schema) -> StructType:
-    """A schema of Arrow as Spark's; a timestamp without a zone stays one."""
+    """An Arrow schema in Spark's types; a timestamp without a zone stays without a zone."""
     return from_arrow_schema(schema, prefer_timestamp_ntz=True)
 
 
 def file_columns(storage: Storage, file: DataFile) -> list[str]:
-    """The columns that are in a file, hidden ones too."""
+    """The columns of a file, including hidden ones."""
     with (
         reading(storage, file.path),
         storage.filesystem.open_input_file(f"{storage.path}/{file.path}") as opened,
@@ -274,7 +275,7 @@ def _read_partitioned(
     keys: Sequence[str],
     scans: RemoteScans | None,
 ) -> "DataFrame":
-    """Partition values stand in the log, not in the files: read per partition and add them."""
+    """Read each partition, and add its values: they are in the log, not in the files."""
     inside = StructType([field for field in schema.fields if field.name not in keys])
     groups: dict[tuple[str | None, ...], list[DataFile]] = {}
     for file in files:
@@ -304,7 +305,7 @@ def _data_file(add: Mapping[str, Any]) -> DataFile:
 
 
 def _told(add: Mapping[str, Any], prefix: str) -> dict[str, Any]:
-    """What the statistics of a file say, by column."""
+    """One kind of a file's statistics, by column."""
     return {
         key.removeprefix(prefix): value
         for key, value in add.items()
@@ -330,15 +331,15 @@ def _mend(features: set[str]) -> str | None:
 
 
 def quoted(name: str) -> str:
-    """A column's name that Spark takes as it is, whatever is in it."""
+    """A column's name, quoted so that Spark accepts all characters in it."""
     return "`" + name.replace("`", "``") + "`"
 
 
 def no_glob(path: str) -> str:
-    """A path that Spark's readers take as it is, though they look for globs."""
+    """A path, escaped so that Spark's readers do not take it for a glob."""
     return "".join("\\" + char if char in "{}[]*?\\" else char for char in path)
 
 
 def url_path(path: str) -> str:
-    """A relative path as the Delta log wants it: percent-encoded."""
+    """A relative path in the form of the Delta log: percent-encoded."""
     return quote(path, safe="/=")

@@ -1,9 +1,9 @@
 """How do rows become files that a commit can add?
 
-Small results come to this process as Arrow and are written here in milliseconds; large ones are
-written by Spark's tasks into a folder of their own inside the table. Either way the result is a
-list of `AddAction`s with the statistics that Delta readers prune by. A file that no commit names
-is invisible, and the next vacuum deletes it.
+Small results come to this process as Arrow, which writes them in milliseconds. Spark's tasks write
+large results into a new folder inside the table. Both ways give a list of `AddAction`s with the
+statistics that Delta readers prune by. A file that no commit names is invisible, and the next
+vacuum deletes it.
 """
 
 import json
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 HIDDEN = "__springhouse_"
-"""Columns with this prefix are in files but in no schema."""
+"""The prefix of columns that are in files but in no schema."""
 
 _STATISTICS_COLUMNS = 32
 _LONGEST_STRING = 64
 
 
 def write_arrow(storage: Storage, table: pa.Table, folder: str = "", name: str = "") -> AddAction:
-    """Write one Parquet file into the table (in `folder`, if given) and say how to add it."""
+    """Write a Parquet file into the table (in `folder`, if given); the action that adds it."""
     file = f"{name}{'-' if name else ''}{uuid.uuid4().hex}.parquet"
     path = f"{folder}/{file}" if folder else file
     target = f"{storage.path}/{path}"
@@ -50,9 +50,9 @@ def write_arrow(storage: Storage, table: pa.Table, folder: str = "", name: str =
 def write_with_spark(
     storage: Storage, rows: "DataFrame", folder: str = "", apart_by: str | None = None
 ) -> list[AddAction]:
-    """Let Spark write the rows, in as many files as it has partitions, and say how to add them.
+    """Let Spark write the rows, one file per partition; gives the actions that add the files.
 
-    Rows that differ in the column `apart_by` go to different files, under folders that name it.
+    Rows that differ in the column `apart_by` go to different files, in folders named after it.
     """
     place = f"{folder}/{uuid.uuid4().hex}" if folder else f"part-{uuid.uuid4().hex}"
     counted = RowCounter(rows)
@@ -66,14 +66,14 @@ def write_with_spark(
 
 
 def _validate_whole(storage: Storage, folder: str, found: int, told: int | None) -> None:
-    """Raise `FileLost` if the files hold other rows than the tasks say that they wrote."""
+    """Raise `FileLost` if the files do not hold as many rows as the tasks counted."""
     if told is not None and found != told:
         what = f"has {found} rows, and {told} were written: files of it were deleted meanwhile"
         raise FileLost(storage, folder, what)
 
 
 def describe_files(storage: Storage, folder: str) -> list[AddAction]:
-    """How to add the Parquet files that lie in a folder of the table."""
+    """The actions that add the Parquet files in a folder of the table."""
     found = []
     for info in storage.inside(folder).files(recursive=True):
         if not info.base_name.endswith(".parquet") or info.base_name.startswith((".", "_")):
@@ -88,12 +88,12 @@ def describe_files(storage: Storage, folder: str) -> list[AddAction]:
 
 
 def rows_of(adds: Iterable[AddAction]) -> int:
-    """How many rows the files hold."""
+    """The number of rows in the files."""
     return sum(int(json.loads(add.stats)["numRecords"]) for add in adds)
 
 
 def add_action(path: str, size: int, metadata: pq.FileMetaData) -> AddAction:
-    """How to add a file that was written, by its path inside the table."""
+    """The action that adds a file, by its path inside the table."""
     return AddAction(
         path=url_path(path),
         size=size,
@@ -105,7 +105,7 @@ def add_action(path: str, size: int, metadata: pq.FileMetaData) -> AddAction:
 
 
 def _statistics(metadata: pq.FileMetaData) -> dict[str, Any]:
-    """Row count, and bounds and NULLs of the first plain columns, as the Delta log writes them."""
+    """The row count, and the bounds and NULL counts of the first plain columns, for the log."""
     found_low, found_high, nulls = bounds_of(metadata, _STATISTICS_COLUMNS, hidden=False)
     low: dict[str, Any] = {}
     high: dict[str, Any] = {}
@@ -122,13 +122,13 @@ def _statistics(metadata: pq.FileMetaData) -> dict[str, Any]:
 def bounds_of(
     metadata: pq.FileMetaData, most_columns: int = 1_000, *, hidden: bool = True
 ) -> tuple[dict[str, Any], dict[str, Any], dict[str, int]]:
-    """The smallest and largest value and the NULLs of plain columns, merged over the row groups."""
+    """The smallest and largest values and the NULL counts of plain columns, over all row groups."""
     low: dict[str, Any] = {}
     high: dict[str, Any] = {}
     nulls: dict[str, int] = {}
     for index in range(min(metadata.num_columns, most_columns)):
         column = metadata.schema.column(index)
-        # A dot in the path is a nested field; readers ignore what is missing.
+        # A dot in the path means a nested field. Readers need no statistics for it.
         if column.path != column.name or (not hidden and column.name.startswith(HIDDEN)):
             continue
         groups = range(metadata.num_row_groups)
@@ -156,12 +156,12 @@ def _merged(chunks: Sequence[pq.ColumnChunkMetaData]) -> tuple[Any, Any, int] | 
             nulls,
         )
     except (TypeError, ValueError, OverflowError):
-        # Parquet and Spark know years before 1 and after 9999, and Python's dates do not.
+        # Parquet and Spark have years before 1 and after 9999; Python's dates do not.
         return None, None, nulls
 
 
 def _bound(value: Any) -> Any:
-    """A bound as the Delta log writes it; None for what is better not bounded at all."""
+    """A bound as the Delta log writes it; None for values that get no bounds."""
     if isinstance(value, bool) or value is None:
         return None
     if isinstance(value, int) or (isinstance(value, float) and value - value == 0):
@@ -177,5 +177,5 @@ def _bound(value: Any) -> Any:
 
 
 def paths_of(adds: Iterable[AddAction]) -> tuple[str, ...]:
-    """The relative paths of files, to be named in a note."""
+    """The relative paths of files, for a note."""
     return tuple(add.path for add in adds)

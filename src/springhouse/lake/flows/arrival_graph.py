@@ -1,6 +1,6 @@
 """Which flow do arriving rows go through?
 
-One activity, a router, divides the rows of a table. Valid rows leave by port 0, and rows for the
+One activity, a router, divides the rows of a table. Kept rows leave by port 0, and rows for the
 quarantine leave by port 1. The counts leave by port 2 at the end. If several tables read one
 source, each table has its own router, and every row pack goes to all of them. Before each router an
 activity selects the rows and columns of its table.
@@ -119,7 +119,7 @@ def _router(arrival: TableShare, plain: pa.Schema, size: int) -> "ArrivalRouter"
 
 
 class ArrivalRouter:
-    """The router. Port 0 gives the valid rows, 1 the quarantined rows, 2 the counts at the end."""
+    """The router. Port 0 gives the kept rows, 1 the quarantined rows, 2 the counts at the end."""
 
     def __init__(
         self,

@@ -1,10 +1,10 @@
 """How do arriving rows become table rows, quarantined rows and counts, in one pass?
 
-The rows go through a flow with one router (`arrival_graph`). Valid rows go to the table, and rows
-that break an expectation may go to the quarantine. At the end the router gives the counts: how many
-rows broke each expectation, and the newest timestamp. The commit records the statistics of each
-activity. The flow runs in this process for few rows, and in Spark's tasks, which write files, for
-many.
+The rows go through a flow with one router (`arrival_graph`). By its expectations a row is kept for
+the table, dropped, or sent to the quarantine. At the end the router gives the counts: how many rows
+broke each expectation, and the newest timestamp. The commit records the statistics of each
+activity. The flow runs in this process if there are few rows. If there are many, it runs in Spark's
+tasks, which write files.
 
 The conditions of expectations are Spark's SQL, so Spark adds to each row whether the row meets them
 (`quality.with_verdicts`). Several tables over one source share one such flow.
@@ -53,7 +53,7 @@ LOG = logging.getLogger("springhouse.flows")
 
 @dataclass(frozen=True)
 class ArrivalOutcome:
-    """The result beside the valid rows: quarantined rows as (reason, record), and the counts."""
+    """The result beside the kept rows: quarantined rows as (reason, record), and the counts."""
 
     set_aside: Sequence[tuple[str, str]]
     violations: Mapping[str, int]
@@ -68,7 +68,7 @@ def arrive(
     timestamp: str | None,
     settings: Settings,
 ) -> tuple[pa.Table, ArrivalOutcome]:
-    """Send rows with their verdicts through the flow, in this process. Gives the valid rows first.
+    """Send rows with their verdicts through the flow, in this process. Gives the kept rows first.
 
     Raises an error if a row breaks an expectation that must hold.
     """
@@ -89,7 +89,7 @@ def arrive_in_tasks(
     place: Storage,
     settings: Settings,
 ) -> tuple[Sequence[AddAction], ArrivalOutcome]:
-    """The same in Spark's tasks, for many rows. Gives the files of the valid rows first."""
+    """The same in Spark's tasks, for many rows. Gives the files of the kept rows first."""
     graph = arrival_flow(arrow_schema(rows.schema), expectations, table, timestamp)
     beside = place.inside(f"_arriving-{uuid.uuid4().hex}")
     places = {name: place if name == table else beside.inside(name) for name in graph.targets}
@@ -115,8 +115,7 @@ def arrive_shared(
 ) -> tuple[Mapping[str, pa.Table], Mapping[str, ArrivalOutcome | SpringhouseError]]:
     """Send rows for several tables through one flow, in this process.
 
-    Gives the valid rows and the outcome of each table.
-
+    Gives the kept rows and the outcome of each table.
     If a row breaks an expectation that must hold, only its table gets an error as its outcome.
     """
     graph = shared_arrival_flow(rows.schema, arrivals)
@@ -175,7 +174,7 @@ def _outcome_of(
     counts: Sequence[Mapping[str, Any]],
     activities: Mapping[str, ActivityStatistics],
 ) -> ArrivalOutcome | SpringhouseError:
-    # The report looks as if the table were alone, so leave its name out of its activities' names.
+    # In the shared flow an activity's name has its table's name. The outcome leaves that out.
     own = {
         SELECT: activities.get(name_of(SELECT, arrival)),
         EXPECTATIONS: activities.get(name_of(EXPECTATIONS, arrival)),

@@ -14,7 +14,7 @@ def flow_settings(project: Project, declared: Table | View) -> Settings:
 
 
 def settings_from(configuration: Mapping[str, str]) -> Settings:
-    """The policy, the size of packs and the length of queues. This machine gives the defaults.
+    """The policy, the size of packs and the length of queues. The machine decides missing ones.
 
     >>> settings_from({"springhouse.flows.policy": "minimum-memory"}).policy.value
     'minimum memory'

@@ -105,7 +105,7 @@ class TableSource:
         return tuple(result)
 
     def numbers(self, spark: "SparkSession", portions: Sequence[Portion]) -> "DataFrame":
-        """The number of each portion, for the tasks: one task per core, more for a large table."""
+        """The numbers of the portions, for one task per core, or for more with a large table."""
         tasks = self._opened.size // TASK_BYTES
         return spark.range(0, len(portions), 1, tasks if tasks > _MANY_TASKS else None)
 

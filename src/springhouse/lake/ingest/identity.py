@@ -314,7 +314,7 @@ def older_copy_error(flow: Flow, reads: str, where: str) -> SourceError:
         what = f"the list of the files that were read from {what}"
     return SourceError(
         f'{what} does not have the last record that the flow "{flow.name}" has read: an older copy '
-        "was put in its place",
+        "of it was put in its place",
         where=where,
         hint=f'Put back the newer one; or delete the folder of the table "{flow.target}" '
         f"(tables/{flow.target} in the storage): the next run creates the table again.",

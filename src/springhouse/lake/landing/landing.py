@@ -2,9 +2,9 @@
 
 Every flow and every view passes its rows in as a lazy DataFrame, and gets files back. Readers can't
 see these files until a commit names them. Rows that break an expectation are counted, dropped, or
-returned for the quarantine (`quarantine` stores them). Small results are computed to Arrow in this
-process; large ones Spark writes to files. Work that is repeated by mistake does no harm: no commit
-names its files.
+returned for the quarantine (`quarantine` stores them). Rows from small inputs are computed to Arrow
+in this process; for large inputs Spark writes the files. Work that is repeated by mistake does no
+harm: no commit names its files.
 """
 
 from collections.abc import Mapping, Sequence

@@ -25,7 +25,7 @@ GIVEN = "given"
 
 @dataclass(frozen=True)
 class LocalRows:
-    """Rows for Spark, with the types that they have there."""
+    """Rows for Spark, with their Spark types."""
 
     rows: pa.Table
     shape: StructType

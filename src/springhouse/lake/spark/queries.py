@@ -237,5 +237,5 @@ def _in_sql(
         # `resolve` knows the project and handles prefixes, so the names keep their prefixes here.
         references = find_references(SqlText(text, place.file, place.line), Names("", ""))
     except DeclarationError:
-        return None  # Not a query (SHOW, SET, …): Spark's business.
+        return None  # Not a query (SHOW, SET, …): Spark runs it.
     return run_sql(session, SqlQuery(text, references, place), resolve)

@@ -121,7 +121,7 @@ class Spark:
             return self._session
 
     def quick(self, here: LocalInput | None = None) -> SparkSession:
-        """A session for queries over few rows; settings that speed up large queries slow them down.
+        """A session for queries over few rows: settings for large queries would slow them down.
 
         It differs from the other session only in settings, and none of them changes a result. With
         Spark Connect both are the same session.
@@ -177,7 +177,7 @@ class Spark:
                     continue
                 del _users[started]
                 if started is None:
-                    # Left behind, it would give every later session the wrong client.
+                    # Otherwise every later session would get the wrong client.
                     os.environ.pop(_REMOTE_CLIENT, None)
                 elif started is SparkContext._active_spark_context:  # noqa: SLF001  the only way
                     session.stop()
@@ -204,7 +204,7 @@ class Spark:
         elif active is None or isinstance(active, ClassicSession):
             active = SparkSession.builder.getOrCreate()
         with _users_lock:
-            # If another warehouse started this Spark, it is needed until both are closed.
+            # If another warehouse started this Spark, both warehouses need it until they close.
             if context in _users:
                 _users[context].append(self)
         return copied(active)
@@ -219,7 +219,7 @@ class Spark:
             return None
         try:
             copy = lent.cloneSession()
-            copy.release_session_on_close = True  # PySpark 4.2 forgets it in a clone.
+            copy.release_session_on_close = True  # PySpark 4.2 does not copy this setting.
             copy.range(1).count()
         except Exception:  # noqa: BLE001  not every server can clone
             copy = owner(connection=lent.client._builder)  # noqa: SLF001  the only way
@@ -264,7 +264,7 @@ class Spark:
                         },
                     )
             session = ClassicSession(SparkContext(gateway=gateway, conf=conf))
-        except Exception as error:  # Py4J, OSError, …: whatever it is, the user has to know where.
+        except Exception as error:  # Py4J, OSError, …: the user has to know where the log is.
             raise LakeError(
                 f"Spark does not start: {_first_line(error)}",
                 where=f"{SPARK_MASTER.key} = {master}",

@@ -58,7 +58,7 @@ def active_session_kept() -> Iterator[None]:
 
 @contextmanager
 def activated(session: Any) -> Iterator[None]:
-    """Let Spark's parser, and whatever else asks the JVM, find this session as the active one."""
+    """Make this session the active one in the JVM, for Spark's parser and other code there."""
     if not isinstance(session, ClassicSession):
         yield
         return

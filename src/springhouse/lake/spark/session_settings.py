@@ -53,7 +53,7 @@ CLASSIC_SPARK = {
 EXCLUDED_RULES = "spark.sql.optimizer.excludedRules"
 SMALL_QUERIES = {
     **EVERY_SESSION,
-    # The planner knows the sizes of the files; Spark need not adapt its plan while it runs.
+    # Spark knows the sizes of the files when it plans; it need not adapt a plan while it runs.
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.shuffle.partitions": "2",
     "spark.sql.leafNodeDefaultParallelism": "1",

@@ -1,5 +1,6 @@
-"""Where do files lie, what is on the disk, and who is writing right now?
+"""Where are the files, which of them are on the disk, and which processes write right now?
 
-The lowest room of the lake: folders and object stores, the clock that dates commits, the leases
-that announce work under way, and the proof that a file is there before it is read or named.
+This is the lowest room of the lake. It has folders and object stores, the clock that dates commits,
+the leases that announce running work, and the checks that a file exists before a reader opens it or
+a commit names it.
 """

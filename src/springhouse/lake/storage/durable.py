@@ -3,15 +3,15 @@
 Arrow, Spark and delta-rs do not sync the files that they write. After a power cut a log may name
 empty files, or be empty itself. So every commit has three steps:
 
-    1. each file that the commit names, and each folder on the way to it, is synced
-    2. delta-rs writes the entry of the log
-    3. the entry is synced, and the folder of the log; so is a checkpoint, if there is a new one
+    1. sync each file that the commit names, and each folder on the way to it
+    2. delta-rs writes the log entry
+    3. sync the entry, the folder of the log, and the checkpoint if there is a new one
 
-Before step 2, the entries that a commit builds on are synced, too: those of the tables that it was
-computed from, and the earlier ones in its own log. Other processes may have written them.
+Before step 2, Springhouse also syncs the entries that the commit builds on: those of its input
+tables, and the earlier ones in its own log. Other processes may have written them.
 
-A commit is reported after step 3. An object store needs none of this: once it has answered, the
-object is durable. docs/durability.md is the whole contract.
+A commit is reported after step 3. An object store needs no sync: once it has answered, the object
+is durable. docs/durability.md is the whole contract.
 """
 
 import errno
@@ -27,13 +27,13 @@ from springhouse.lake.storage.storage import Storage
 
 _MOST_KNOWN = 200_000
 _SYNCED: set[str] = set()
-"""Files and folders that were synced in the life of this process. Files never change."""
+"""The files and folders that this process has synced. Files never change."""
 
 
 def sync_files(storage: Storage, paths: Iterable[str], *, anew: bool = False) -> None:
-    """Return when files in a folder, by their relative paths, are on the disk.
+    """Return when these files of a folder, given by relative paths, are on the disk.
 
-    `anew` is for files that may have been written once more under the same name.
+    `anew` is for files that may have been written again under the same name.
     """
     if not is_local(storage):
         return
@@ -50,7 +50,7 @@ def sync_files(storage: Storage, paths: Iterable[str], *, anew: bool = False) ->
     in_parallel(sync_file, new)
     root = Path(storage.path)
     folders = {Path(storage.path, path).parent for path in new}
-    # A folder inside the table may have been deleted with the table, and made once more.
+    # A folder inside the table may have been deleted with the table and created again.
     folders |= {above for folder in folders for above in folder.parents if _is_in(above, root)}
     in_parallel(_sync, sorted(folders))
     for folder in folders:
@@ -66,9 +66,9 @@ def sync_tree(storage: Storage) -> None:
 
 
 def sync_log(storage: Storage, after: int) -> bool:
-    """Return when the entries of a log are on the disk: ours, those after it, and those below.
+    """Return when the entries of a log are on the disk: ours, later ones, and earlier ones.
 
-    True if there is a new checkpoint, so that entries may go that are older than the retention.
+    True if there is a new checkpoint: then entries older than the retention may be deleted.
     """
     if not is_local(storage):
         return False
@@ -88,10 +88,10 @@ def sync_log(storage: Storage, after: int) -> bool:
 
 
 def sync_entries(storage: Storage, version: int) -> None:
-    """Return when the entries that a version of a table is read from are on the disk.
+    """Return when the entries that a version of a table needs are on the disk.
 
-    Another process may have died, or still be on its way, between the entry and its sync; another
-    tool syncs nothing. A commit that builds on them would outlive them.
+    Another process may write an entry and die, or not be finished, before its sync. Other tools
+    sync nothing. After a power cut, a commit that builds on such entries would outlive them.
     """
     if not is_local(storage):
         return
@@ -105,7 +105,7 @@ def sync_entries(storage: Storage, version: int) -> None:
         if synced:
             _sync(log)
     except OSError as error:
-        # Some file systems that nobody can write to know no sync, and need none.
+        # Some read-only file systems have no sync, and need none.
         if error.errno not in (errno.EINVAL, errno.EROFS):
             raise
 
@@ -115,12 +115,12 @@ def _entry(log: Path, version: int) -> Path:
 
 
 def _sync_entry(entry: Path, *, once: bool = False) -> bool:
-    """Sync an entry; False if it is not there, or if it is to be synced `once` and was."""
+    """Sync an entry; False if it does not exist, or if it was synced before and `once` is set."""
     try:
         found = entry.stat()
     except FileNotFoundError:
         return False
-    # A table that is made anew has entries of the same names.
+    # A table that is created again has entries with the same names.
     known = f"{entry}:{found.st_mtime_ns}:{found.st_size}"
     if once and known in _SYNCED:
         return False
@@ -130,19 +130,19 @@ def _sync_entry(entry: Path, *, once: bool = False) -> bool:
 
 
 def is_local(storage: Storage) -> bool:
-    """Whether its files are on a disk of this machine, or look like that."""
+    """Whether its files are on a disk of this machine, or seem to be."""
     return isinstance(storage.filesystem, fs.LocalFileSystem)
 
 
 def _sync_way(folder: Path, *, anew: bool = False) -> None:
-    """Sync the folders above a folder, so that it is found: once, unless it was made `anew`."""
+    """Sync the folders above a folder, so that its entry is durable; once, unless `anew`."""
     while (anew or str(folder) not in _SYNCED) and folder != folder.parent:
         _SYNCED.add(str(folder))
         folder = folder.parent
         try:
             _sync(folder)
         except PermissionError:
-            return  # Not ours to change, and so nothing in it is new.
+            return  # We can't write in this folder, so it has no new entries.
 
 
 def _is_in(folder: Path, root: Path) -> bool:

@@ -1,15 +1,15 @@
-"""Who is writing right now, and since when?
+"""Which processes write right now, and since when?
 
-Files are written before the commit that names them. Until then they look like files that nobody
-needs. So a process that writes holds a lease: a small file under `leases/` in the storage.
+A process writes files before the commit that names them. Until the commit they look like unneeded
+files. So a process that writes holds a lease: a small file under `leases/` in the storage.
 
-    start     no file of unfinished work was written before it (by the storage's own clock)
-    alive     the file was written anew within the last `EXPIRES_SECONDS`; on the same machine the
-              process must also still be there: a lease dies with its owner
+    start     no file of unfinished work is older than this (by the storage's own clock)
+    alive     on the same machine, the owner still runs: a lease dies with its owner; on another
+              machine, the owner wrote the file again within the last `EXPIRES_SECONDS`
 
-Vacuum deletes nothing that is younger than the oldest start of a living lease, and it keeps every
-version that was readable then. All times come from the storage: it says when a file was written.
-The clocks of the machines need not agree.
+Vacuum deletes nothing that is younger than the oldest start of a live lease, and it keeps every
+version that was readable then. All times are modification times of files in the storage, so the
+clocks of the machines need not agree.
 """
 
 import contextlib
@@ -35,16 +35,16 @@ LOG = logging.getLogger("springhouse.leases")
 
 FOLDER = "leases"
 OF_TABLE = "_leases"
-"""Where work that knows only a table, and no warehouse, holds its lease: inside the table."""
+"""The folder inside a table for the leases of work that knows only the table, not a warehouse."""
 RENEWED_SECONDS = 20.0
 EXPIRES_SECONDS = 600.0
 MARGIN_SECONDS = 60.0
-"""A storage may round times, and a file may be dated when its first byte was written."""
+"""A storage may round times, and may date a file by its first byte."""
 
 
 @dataclass(frozen=True)
 class Lease:
-    """A lease as it lies in the storage; times are the storage's."""
+    """A lease as stored; the times are the storage's."""
 
     host: str
     pid: int
@@ -53,14 +53,14 @@ class Lease:
     renewed: float
 
     def is_alive(self, now: float) -> bool:
-        """Whether its owner may still be writing."""
+        """Whether its owner may still write."""
         if self.host == _host():
             return _born(self.pid) == self.born
         return now - self.renewed < EXPIRES_SECONDS
 
 
 class Leases:
-    """The lease of this process on one storage, and what is known of those of others."""
+    """The lease of this process on one storage, and the leases of other processes there."""
 
     def __init__(
         self,
@@ -72,7 +72,7 @@ class Leases:
         self._steady = steady
         self.name = f"{uuid.uuid4().hex}.json"
         self._lock = threading.Lock()
-        self._running: dict[int, float] = {}  # when each unfinished work began, in steady seconds
+        self._running: dict[int, float] = {}  # start of each unfinished work, in steady seconds
         self._next = 0
         self._renewer: threading.Thread | None = None
         self._stop = threading.Event()
@@ -88,7 +88,7 @@ class Leases:
             self._end(number)
 
     def oldest_start(self) -> float | None:
-        """The oldest start of all living leases, in the storage's time; None without any."""
+        """The oldest start of all live leases, in the storage's time; None without leases."""
         now = self.storage_now()
         starts = []
         for info in self._storage.files():
@@ -103,11 +103,11 @@ class Leases:
         return min(starts, default=None)
 
     def has_any(self) -> bool:
-        """Whether anybody holds a lease here, or did."""
+        """Whether the storage has any lease, live or dead."""
         return bool(self._storage.files())
 
     def remove_dead(self) -> list[str]:
-        """Delete the leases whose owners are gone for long; their names."""
+        """Delete the leases whose owners are long gone, and return their names."""
         now = self.storage_now()
         gone = []
         for info in self._storage.files():
@@ -123,7 +123,7 @@ class Leases:
         return found is not None and not found.is_alive(now)
 
     def storage_now(self) -> float:
-        """What time it is for the storage: the time that it gives to a file written now."""
+        """The storage's current time: the time that it gives to a file written now."""
         self._storage.make()
         path = f"{self._storage.path}/{uuid.uuid4().hex}.probe"
         files = self._storage.filesystem
@@ -137,7 +137,7 @@ class Leases:
         return time.time() if modified is None else modified / 1e9
 
     def release(self) -> None:
-        """Take the lease away: this process writes no more."""
+        """Delete the lease: this process writes no more."""
         self._stop.set()
         with self._lock:
             renewer, self._renewer, written = self._renewer, None, self._written
@@ -149,9 +149,9 @@ class Leases:
                 self._storage.filesystem.delete_file(f"{self._storage.path}/{self.name}")
 
     def renew_if_late(self) -> None:
-        """Renew the lease if it was not renewed for long: this process may have been stopped.
+        """Renew the lease if the last renewal is long ago: this process may have been stopped.
 
-        Others may have deleted files meanwhile, so a commit looks for its files after this.
+        In the meantime a vacuum may have deleted files, so a commit checks its files after this.
         """
         with self._lock:
             late = self._written is not None and (
@@ -164,7 +164,7 @@ class Leases:
         with self._lock:
             self._next += 1
             self._running[self._next] = self._steady()
-            # A start that was written is never later than work that begins after it.
+            # Work that begins later is covered by the start that is already written.
             if self._written is None:
                 self._write()
             if self._renewer is None:
@@ -192,7 +192,7 @@ class Leases:
         info = self._storage.filesystem.get_file_info(f"{self._storage.path}/{self.name}")
         at = time.time() if info.mtime_ns is None else info.mtime_ns / 1e9
         if start is None or at < start:
-            # The first time, or the storage's clock went back: files from now on are dated so.
+            # This is the first write, or the storage's clock went back: new files get this time.
             start = at - MARGIN_SECONDS
             self._put(start)
         self._written = (self._steady(), at, start)
@@ -203,7 +203,7 @@ class Leases:
         steady, at, start = self._written
         began = min(self._running.values(), default=self._steady())
         if began <= steady:
-            # It was under way when the lease was last written.
+            # The work was already running when the lease was last written.
             return min(start, at + (began - steady) - MARGIN_SECONDS)
         return at + (began - steady) - MARGIN_SECONDS
 
@@ -216,7 +216,7 @@ class Leases:
             "start": start if start is not None else 0.0,
         }
         self._storage.make()
-        # A reader that finds half of it takes it for one that began long ago.
+        # A reader of a half-written lease assumes that its work began long ago.
         with self._storage.filesystem.open_output_stream(
             f"{self._storage.path}/{self.name}"
         ) as stream:
@@ -240,18 +240,18 @@ class Leases:
 
 @dataclass(frozen=True)
 class HeldLease:
-    """A lease that this process holds while some block runs; a commit can require it."""
+    """A lease that this process holds while a block runs; a commit can require it."""
 
     leases: Leases
 
     def check(self) -> None:
-        """Make sure that the lease is in force, also after this process was stopped for long."""
+        """Make sure that the lease is valid, even after this process was stopped for long."""
         self.leases.renew_if_late()
 
 
 @contextmanager
 def hold_in(tables: Iterable[Storage]) -> Iterator[None]:
-    """Hold a lease inside each of these tables, whose warehouse nobody knows."""
+    """Hold a lease inside each of these tables, for work that does not know their warehouse."""
     with contextlib.ExitStack() as stack:
         for table in tables:
             leases = Leases(table, OF_TABLE)
@@ -261,7 +261,7 @@ def hold_in(tables: Iterable[Storage]) -> Iterator[None]:
 
 
 def _host() -> str:
-    """This machine since it was last started: a process number means nothing anywhere else."""
+    """This machine since its last boot: a process number has no meaning anywhere else."""
     boot = Path("/proc/sys/kernel/random/boot_id")
     name = socket.gethostname()
     try:
@@ -271,16 +271,16 @@ def _host() -> str:
 
 
 def _born(pid: int) -> str:
-    """When a process of this machine began, in the kernel's own count; empty if it is not there."""
+    """The start of a process of this machine, in the kernel's count; empty if it does not run."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
     except OSError:
         if Path("/proc").is_dir():
             return ""
-        with contextlib.suppress(OSError):  # The answer is that no such process is there.
+        with contextlib.suppress(OSError):  # The error means that there is no such process.
             os.kill(pid, 0)
             return "there"
         return ""
     fields = stat.rpartition(")")[2].split()
-    # A zombie is dead; it only waits for its parent to look.
+    # A zombie is dead; it only waits until its parent reads its exit code.
     return "" if fields[0] in "ZX" else fields[19]

@@ -1,12 +1,11 @@
-"""Is every file there that is about to be read, or to be named in a commit?
+"""Do all files exist that an engine will read, or that a commit will name?
 
-Some engines read a missing file as an empty one. A view would then be wrong, and nobody would
-notice. So the lake asks the storage before it hands files to an engine, and once more before it
-commits.
+Some engines read a missing file as an empty one. A view would then be silently wrong. So the lake
+checks the files in the storage before it passes them to an engine, and again before it commits.
 
-    before a scan     every file is there, with the size that the log names
-    before a commit   every added file is there, with its size; so is every change and state file
-                      that the note names; and every file that a remote engine was told to scan
+    before a scan     every file exists, with the size that the log names
+    before a commit   every added file exists, with its size; so does every change and state file
+                      that the note names, and every file that a remote engine had to scan
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -22,11 +21,11 @@ from springhouse.lake.storage.parallel import in_parallel
 from springhouse.lake.storage.storage import Storage
 
 _ASKED_ONE_BY_ONE = 32
-"""In an object store, more files than this are looked up by one listing of the table."""
+"""For more files than this, one listing of the table replaces single requests (object stores)."""
 
 
 class FileLost(LakeError):
-    """A file that a table consists of is missing or damaged; `storage` is the table's folder."""
+    """A file of a table is missing or damaged; `storage` is the table's folder."""
 
     def __init__(self, storage: Storage, path: str, happened: str) -> None:
         super().__init__(
@@ -68,8 +67,8 @@ def lost_files(storage: Storage, sizes: Mapping[str, int | None]) -> list[FileLo
 class RemoteScans:
     """The files that a remote engine scans for one piece of work, with their sizes, by table.
 
-    The engine may read a file that vanishes meanwhile as an empty one. So the commit of the work
-    requires that all of them are still there.
+    If a file vanishes during the scan, the engine may read it as an empty one. So the commit of the
+    work requires that all these files still exist.
     """
 
     scans: list[tuple[Storage, Mapping[str, int | None]]] = field(default_factory=list)
@@ -104,7 +103,7 @@ def validate_file(storage: Storage, path: str) -> None:
 
 
 def _sizes(storage: Storage, paths: Sequence[str]) -> dict[str, int | None]:
-    """The sizes of files by path; None for those that are not there."""
+    """The sizes of files by path; None for missing files."""
     if storage.has_folders or len(paths) <= _ASKED_ONE_BY_ONE:
         if storage.has_folders:
             infos = storage.filesystem.get_file_info([f"{storage.path}/{path}" for path in paths])

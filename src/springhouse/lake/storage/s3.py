@@ -1,15 +1,15 @@
-"""How are S3, and whatever speaks like it, reached by all three that read and write?
+"""How do Arrow, delta-rs and Spark reach S3 and compatible stores?
 
-Arrow (files), delta-rs (commits) and Spark (s3a) each have settings of their own. All are made from
-the variables that every tool for S3 knows, so that nothing has to be said three times:
+Arrow (files), delta-rs (commits) and Spark (s3a) each have their own settings. All of them come
+from the variables that every tool for S3 knows, so the user sets nothing three times:
 
     AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN   or the machine's own role
     AWS_REGION or AWS_DEFAULT_REGION
     AWS_ENDPOINT_URL_S3 or AWS_ENDPOINT_URL                       a server that is not Amazon's
 
-A commit is safe because the entry in the log is written with `If-None-Match: *` (conditional put):
-of two writers of one version, the store itself refuses the second. A store that ignores the header
-is no place for a warehouse.
+A commit is safe because delta-rs writes the log entry with `If-None-Match: *` (conditional put): if
+two writers write the same version, the store itself refuses the second. A store that ignores the
+header is not safe for a warehouse.
 """
 
 import os
@@ -20,17 +20,17 @@ from pyarrow import fs
 
 SCHEME = "s3://"
 _ANY_REGION = "us-east-1"
-"""What a server that is not Amazon's is told, which has no regions."""
+"""The region for a server that is not Amazon's: such a server has no regions."""
 
 
 def filesystem(environment: Mapping[str, str] = os.environ) -> fs.FileSystem:
-    """The files as Arrow sees them."""
+    """Arrow's file system for S3."""
     return _client(_region(environment), _endpoint(environment))
 
 
 @lru_cache(maxsize=4)
 def _client(region: str | None, endpoint: str | None) -> fs.FileSystem:
-    """One client for all folders: it has connections to keep."""
+    """One client for all folders, so that they share its connections."""
     options: dict[str, str] = {"region": region} if region else {}
     if endpoint is not None:
         scheme, _, address = endpoint.rpartition("://")
@@ -39,7 +39,7 @@ def _client(region: str | None, endpoint: str | None) -> fs.FileSystem:
 
 
 def delta_options(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """What delta-rs has to be told.
+    """The S3 options for delta-rs.
 
     >>> delta_options({"AWS_ENDPOINT_URL": "http://127.0.0.1:9000"})["aws_allow_http"]
     'true'
@@ -54,10 +54,10 @@ def delta_options(environment: Mapping[str, str] = os.environ) -> dict[str, str]
 
 
 def spark_settings(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """What Spark has to be told, so that it takes the same addresses as the others."""
+    """The S3 settings for Spark, so that it accepts the same addresses as Arrow and delta-rs."""
     settings = {
         "spark.hadoop.fs.s3.impl": "org.apache.hadoop.fs.s3a.S3AFileSystem",
-        # Hadoop 3.5 would read ahead with a library that has a dozen others behind it.
+        # Hadoop 3.5's default reads ahead with a library that needs a dozen others.
         "spark.hadoop.fs.s3a.input.stream.type": "classic",
     }
     if region := _region(environment):
@@ -74,7 +74,7 @@ def spark_settings(environment: Mapping[str, str] = os.environ) -> dict[str, str
 
 
 def spark_credentials(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """Who we are, for a Spark that runs already: one that is started inherits the variables."""
+    """The credentials for a Spark that already runs; one that we start inherits the variables."""
     names = {
         "AWS_ACCESS_KEY_ID": "spark.hadoop.fs.s3a.access.key",
         "AWS_SECRET_ACCESS_KEY": "spark.hadoop.fs.s3a.secret.key",

@@ -1,4 +1,4 @@
-"""Where do the files of the warehouse lie, and how are they reached?
+"""Where are the files of the warehouse, and how are they reached?
 
 A warehouse lives under one root, a local folder, a bucket (`s3://`, see `lake/storage/s3.py`) or
 any other URI that pyarrow has a file system for:
@@ -8,7 +8,7 @@ any other URI that pyarrow has a file system for:
     streams/<flow>/       checkpoint and staged batches of a Structured Streaming flow
     sinks/<table>.<sink>/ how far a sink has got, a Delta table without rows
     warehouse/            a Delta table without rows, whose id is the id of the warehouse
-    leases/<process>.json which processes are writing now (`lake/storage/leases.py`)
+    leases/<process>.json one file per process that writes now (`lake/storage/leases.py`)
 """
 
 from collections.abc import Sequence
@@ -39,7 +39,7 @@ class Storage:
 
     @property
     def name(self) -> str:
-        """Its last part: of a table's folder, the table's name."""
+        """The last part of the path; for a table's folder, the table's name."""
         return self.root.rstrip("/").rpartition("/")[2]
 
     @cached_property
@@ -54,12 +54,12 @@ class Storage:
 
     @property
     def delta_options(self) -> dict[str, str] | None:
-        """What delta-rs has to be told to reach it."""
+        """The options that delta-rs needs to reach the storage."""
         return s3.delta_options() if self.root.startswith(s3.SCHEME) else None
 
     @property
     def has_folders(self) -> bool:
-        """Whether a folder has to be there before a file in it: in a bucket there are none."""
+        """Whether a folder must exist before a file in it. A bucket has no folders."""
         return not self.root.startswith(s3.SCHEME)
 
     @property
@@ -68,7 +68,7 @@ class Storage:
 
     @property
     def path(self) -> str:
-        """The root as the file system names it, without a scheme."""
+        """The path of the root in its file system, without a scheme."""
         return self._opened[1]
 
     def exists(self) -> bool:
@@ -79,19 +79,19 @@ class Storage:
             self.filesystem.create_dir(self.path, recursive=True)
 
     def files(self, *, recursive: bool = False) -> list[fs.FileInfo]:
-        """The files (not folders) in it, by path; none if it does not exist."""
+        """The files (not folders) in the storage, by path; empty if it does not exist."""
         selector = fs.FileSelector(self.path, allow_not_found=True, recursive=recursive)
         found = [i for i in self.filesystem.get_file_info(selector) if i.type == fs.FileType.File]
         return sorted(found, key=lambda info: str(info.path))
 
     def folders(self) -> list[str]:
-        """The names of the folders directly in it."""
+        """The names of the folders directly in the storage."""
         selector = fs.FileSelector(self.path, allow_not_found=True)
         found = self.filesystem.get_file_info(selector)
         return sorted(info.base_name for info in found if info.type == fs.FileType.Directory)
 
     def read_text(self, name: str) -> str | None:
-        """The text of a file in it, or None if there is none."""
+        """The text of a file in the storage; None if the file does not exist."""
         try:
             with self.filesystem.open_input_stream(f"{self.path}/{name}") as stream:
                 return str(stream.read().decode())
@@ -99,7 +99,7 @@ class Storage:
             return None
 
     def entries(self, names: Sequence[str]) -> list[tuple[int, int] | None]:
-        """Size and time (in nanoseconds) of files in it; None for one that is not there."""
+        """Size and time (in nanoseconds) of files in the storage; None for a missing file."""
         found = self.filesystem.get_file_info([f"{self.path}/{name}" for name in names])
         return [
             (info.size or 0, info.mtime_ns or 0) if info.type == fs.FileType.File else None
@@ -107,11 +107,11 @@ class Storage:
         ]
 
     def modified(self, name: str) -> int | None:
-        """When a file in it was written, in nanoseconds; None if there is none."""
+        """When a file in the storage was written, in nanoseconds; None for a missing file."""
         found: int | None = self.filesystem.get_file_info(f"{self.path}/{name}").mtime_ns
         return found
 
     def remove(self) -> None:
-        """Delete it with everything in it, if it is there."""
+        """Delete the storage with everything in it, if it exists."""
         if self.exists():
             self.filesystem.delete_dir(self.path)

@@ -85,7 +85,7 @@ def _named_in(said: str, place: Storage) -> list[str]:
 
 
 def _damage(place: Storage, path: str) -> FileLost | None:
-    """What is wrong with a file; None if all of it can be read."""
+    """The error for a damaged or missing file; None if the whole file is readable."""
     try:
         validate_file(place, path)
     except FileLost as lost:

@@ -124,7 +124,7 @@ class Work:
     # Bindings
 
     def run(self, statement: Statement, shape: str | None = None, **given: pa.Table) -> pa.Table:
-        """The result of a statement, as an Arrow table; `shape` names the table that gives types.
+        """The result of a statement, as an Arrow table with the column types of the table `shape`.
 
         Spark does the casts, not Arrow, so that averages are rounded as in a query.
         """
@@ -221,7 +221,7 @@ class Work:
         return self._changed[reading]
 
     def _change(self, reading: RelationRead) -> pa.Table | None:
-        """The changed rows of an input or a hidden table that meet the reading's conditions."""
+        """The changed rows of an input or a hidden table that meet the conditions of `reading`."""
         if reading.of in self.changes:
             change = self.changes[reading.of].arrow
         else:
@@ -289,13 +289,13 @@ class Work:
     def near(
         self, reading: RelationRead, tables: Mapping[str, pa.Table | None]
     ) -> dict[str, Ranges]:
-        """The ranges of the needed rows of a relation, by column, as far as they are known."""
+        """The known ranges of the needed rows of a relation, by column."""
         return Sought(self._wanted(reading, tables)).ranges
 
     def _wanted(
         self, reading: RelationRead, tables: Mapping[str, pa.Table | None]
     ) -> dict[str, pa.Array]:
-        """The values of the needed rows of a relation, by column, as far as they are known."""
+        """The known values of the needed rows of a relation, by column."""
         found: dict[str, pa.Array] = {}
         comparable = self._comparable(reading)
         for each in reading.near:
