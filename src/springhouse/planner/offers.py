@@ -34,8 +34,8 @@ class Offered:
 class Offer:
     """The cheapest way to bring a view to some versions of its inputs, and the other ways.
 
-    `seconds` is missing if no refresh has taught the cost yet. `decision` explains the choice, if
-    there was one.
+    `seconds` is None if no refresh has taught the cost yet. The `decision` is None if none was
+    made.
     """
 
     way: str

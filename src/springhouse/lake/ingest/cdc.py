@@ -1,13 +1,13 @@
 """How do change events become the rows of a table?
 
-AUTO CDC applies events by key in the order of a sequence, in whatever order they arrive. Both types
-work in the same way: recover the events from the stored rows, add the new events, and derive the
-rows of the touched keys again.
+AUTO CDC applies the events of a key in the order of a sequence, whatever the order of their
+arrival. Both types work in the same way: recover the events from the stored rows, add the new
+events, and derive the rows of the touched keys again.
 
-    type 1   of a key, the event with the highest sequence: its row, or no row if it deletes
-    type 2   every event that is not a delete is a row, from its sequence until that of the next
+    type 1   for each key, the event with the highest sequence: its row, or no row if it deletes
+    type 2   every event that is not a delete is a row, from its sequence until the next event's
 
-So an event that arrives twice or late gives the same rows. Some events can't be recovered from the
+So an event that arrives twice or late gives the same rows. Some facts can't be recovered from the
 rows, and the same commit stores them as state: the sequence of a type 1 row (a hidden column), and
 deletes that no row shows (`tombstones`). An older event that arrives after a delete stays deleted.
 """
@@ -142,7 +142,7 @@ def apply_changes(
 
 
 def _prove_same_types(columns: TargetColumns, table: Table, flow: CdcFlow) -> None:
-    """Raise an error if a stored column would become wider: its files also hold state."""
+    """Raise an error if a stored column would become wider: the table's files also hold state."""
     stored = columns.ground.schema if columns.ground is not None else columns.schema
     for old, new in zip(stored.fields, columns.schema.fields, strict=False):
         if old.dataType != new.dataType:
@@ -179,7 +179,7 @@ def _events(source: "DataFrame", flow: CdcFlow) -> "DataFrame":
 
 
 def _expected_of_events(table: Table, flow: CdcFlow) -> tuple[Expectation, ...]:
-    """A sequence and a key for every event; the declared expectations unless it deletes."""
+    """Every event needs a sequence and a key; events that do not delete, the expectations too."""
     place = flow.place
     needed = [("sequence", f"{SEQUENCE} IS NOT NULL")]
     needed += [(f"key {key}", f"{quoted(key)} IS NOT NULL") for key in flow.keys]
@@ -201,7 +201,7 @@ def _row_columns(events: "DataFrame", flow: CdcFlow, *, empty: bool = False) -> 
 
 
 def _checked_events(lake: Lake, table: str, arrived: Landed, schema: StructType) -> "DataFrame":
-    """The checked events, without reading the source again."""
+    """The checked events, without a second read of the source."""
     session = lake.spark.session()
     if arrived.rows is not None:
         return frame_of(session, arrived.rows, schema)
@@ -211,7 +211,7 @@ def _checked_events(lake: Lake, table: str, arrived: Landed, schema: StructType)
 
 @dataclass(frozen=True)
 class _Merged:
-    """Files that are written and not yet committed."""
+    """Files that are written but not yet committed."""
 
     add: Sequence[AddAction]
     remove: Sequence[DataFile]
@@ -248,7 +248,7 @@ def _merge(
 def _prove_sequenced(ground: TableVersion, files: Sequence[DataFile], flow: CdcFlow) -> None:
     """Raise an error if another writer rewrote files and lost the sequences of their rows."""
     for file in files:
-        # Our own files lie in buckets; those of another writer do not.
+        # Our own files lie in buckets; files of another writer do not.
         if buckets.count_of([file]) is None and SEQUENCE not in file_columns(ground.storage, file):
             raise LakeError(
                 f'the table "{flow.target}" was rewritten by another writer, and the sequences of '
@@ -281,7 +281,7 @@ def _history(
     """Type 2: the events of a key in order; each is valid until the next."""
     keys = [sf.col(quoted(key)) for key in flow.keys]
     upserts = old.withColumn(SEQUENCE, sf.col(START)).withColumn(DELETE, sf.lit(False))
-    # A row that ended before the next one began was deleted then.
+    # If a row ended before the next row began, a delete ended it.
     in_order = Window.partitionBy(*keys).orderBy(sf.col(START))
     ended = old.withColumn("__next", sf.lead(START).over(in_order)).where(
         sf.col(END).isNotNull() & ~sf.col(END).eqNullSafe(sf.col("__next"))
@@ -312,8 +312,8 @@ def _old_and_new(known: "DataFrame", events: "DataFrame", schema: StructType) ->
 
 
 def _last_of_each(events: "DataFrame", keys: Sequence[str]) -> "DataFrame":
-    """For each key the event with the highest sequence; of equals, the one that arrived last."""
-    # If two arrived together, their text decides: a replay must decide in the same way.
+    """For each key, the event with the highest sequence; of equal events, the last to arrive."""
+    # If two events arrived together, their text decides, so that a replay decides in the same way.
     text = sf.to_json(sf.struct(*(sf.col(quoted(name)) for name in events.columns)))
     order = [sf.col(SEQUENCE).desc_nulls_last(), sf.col(_NEW).desc(), sf.col(DELETE).desc(), text]
     ranked = Window.partitionBy(*(sf.col(quoted(key)) for key in keys)).orderBy(*order)

@@ -1,15 +1,15 @@
 """Is Spark's checkpoint the one whose batches a table counts?
 
 Structured Streaming numbers the batches of a flow, and its checkpoint keeps the numbers. A new
-checkpoint begins again at 0, and its batches must not be mistaken for those that the table has. So
-each commit of the flow holds the id of the checkpoint (`identity`), and:
+checkpoint begins again at 0, and its batches must not be mistaken for batches in the table. So each
+commit of the flow holds the id of the checkpoint (`identity`), with these rules:
 
-    the checkpoint is gone, or another one is there
-        refused, or begun again under an epoch of its own
-    the table has no batch, and the checkpoint has done some
+    the checkpoint is gone, or it is a different one
+        the flow is refused, or begins again under an epoch of its own
+    the table has no batch, and the checkpoint has finished some
         the table was created again: the checkpoint is deleted
-    batches are done, and neither staged nor in the table
-        refused: somebody put an older copy of the table in its place
+    batches are finished, but neither staged nor in the table
+        the flow is refused: the table was replaced by an older copy
 """
 
 import hashlib
@@ -44,7 +44,7 @@ class StreamingFlow:
 
     @property
     def transaction(self) -> str:
-        """The transaction whose version counts the batches that are in the table."""
+        """The transaction whose version counts the batches in the table."""
         return batch_transaction(self.flow, self.epoch)
 
     def noted(self) -> dict[str, Mapping[str, str]]:
@@ -59,17 +59,18 @@ def batch_transaction(flow: AppendFlow, epoch: str = "") -> str:
 
 
 def settled_stream(lake: Lake, project: Project, table: Table, flow: AppendFlow) -> StreamingFlow:
-    """Where the flow stands; an error if its checkpoint is not the one that the table counts."""
+    """The state of the flow; an error if the table counts the batches of another checkpoint."""
     place = lake.storage.inside("streams", flow.name)
     policy = IdentityPolicy.of(project, table)
     recorded = RecordedStreams(lake.log(table.name), project.flows_into(table.name))
     _prove_not_renamed(lake, project, table, flow, recorded, policy)
-    # In this order: what another process commits meanwhile is then seen as done and committed.
+    # In this order, so that a batch that another process commits meanwhile is not mistaken for a
+    # lost one.
     done, staged, now = _done(place), _staged(place), checkpoint_id(place)
     noted = recorded.stream(_name(flow)) or StreamNote(_READS)
     stored = lake.find(table.name)
     committed = stored.offset(batch_transaction(flow, noted.epoch)) if stored else 0
-    # An older release noted no id: its checkpoint is taken for the right one, unless it is gone.
+    # An older release noted no id: its checkpoint counts as the right one, unless it is gone.
     is_same = now is not None and noted.id in ("", now)
     if committed and not is_same:
         if not policy.read_recreated:
@@ -90,7 +91,7 @@ def settled_stream(lake: Lake, project: Project, table: Table, flow: AppendFlow)
 
 
 def _epoch_after(noted: StreamNote) -> str:
-    """The epoch of a new checkpoint: the same until the table has a batch of that checkpoint."""
+    """The epoch of a new checkpoint; it stays until the table has a batch of that checkpoint."""
     return hashlib.sha256(noted.id.encode()).hexdigest()[:8]
 
 
@@ -105,7 +106,7 @@ def _name(flow: AppendFlow) -> str:
 
 
 def _done(place: Storage) -> list[int]:
-    """The batches that are done for Spark, as far as its checkpoint remembers."""
+    """The batches that Spark has finished, as far as its checkpoint remembers."""
     files = place.inside("checkpoint", "commits").files()
     return [int(info.base_name) for info in files if info.base_name.isdigit()]
 
@@ -122,9 +123,9 @@ def _prove_not_renamed(
     recorded: RecordedStreams,
     policy: IdentityPolicy,
 ) -> None:
-    """Raise an error if a new function may be a known one with another name.
+    """Raise an error if a new function may be a known function under another name.
 
-    Only the function itself knows what it reads, so nobody else can tell.
+    Only the function itself knows its sources, so the names can't be compared by source.
     """
     begun = {
         transaction.removeprefix("springhouse/").rpartition("/")[0].partition("~")[0]

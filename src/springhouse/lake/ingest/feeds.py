@@ -1,13 +1,13 @@
 """Which records wait for a flow?
 
-A `Feed` is the sources behind one flow, opened once and kept. The position of a flow is not kept
-here. It is the version of a transaction in the Delta log of the flow's target, one per source
-partition, written in the same commit as the rows. So it can't disagree with the rows, whichever
+A `Feed` holds the sources of one flow, opened once and kept. It does not hold the flow's position.
+The position is the version of a transaction in the Delta log of the flow's target, one per source
+partition, written in the same commit as the rows. So it always agrees with the rows, whichever
 process wrote them last.
 
-The name of a transaction comes from the source that is read, and not from its place in the query: a
-user may reorder a UNION without reading everything again. `stream_names` chooses the name, and
-`source_stream` finds out whether the source is the one that the offsets count.
+The name of a transaction comes from the source, and not from the source's place in the query: a
+user may reorder a UNION, and the flow does not read everything again. `stream_names` chooses the
+name, and `source_stream` checks whether the source is the one that the offsets count.
 """
 
 import hashlib
@@ -63,7 +63,7 @@ class Feed:
     policy: IdentityPolicy = field(default_factory=IdentityPolicy)
 
     def latest(self) -> dict[str, int]:
-        """The end of what can be read now, by transaction; an error if a source may not be read."""
+        """The readable end now, by transaction; an error if the flow may not read a source."""
         self._identify()
         once = {self._once: 1} if self.flow.once else {}
         return once | {
@@ -82,12 +82,12 @@ class Feed:
         return f"springhouse/{self.flow.name}/once"
 
     def _has_run(self, table: TableVersion) -> bool:
-        """Whether a flow that runs once has run, perhaps under another name."""
+        """Whether a flow that runs only once has run, perhaps under another name."""
         return bool(table.offset(self._once) or self.recorded.reading(self._once_reads, None))
 
     @property
     def _once_reads(self) -> str:
-        """The query of a flow that runs once, as a hash: the same under any name of the flow."""
+        """The hash of the query of a flow that runs only once; the flow's name is not in it."""
         query = self.flow.query if isinstance(self.flow, AppendFlow) else None
         text = "" if query is None else query.fingerprint
         if isinstance(query, SqlQuery):
@@ -95,7 +95,7 @@ class Feed:
         return f"once:{hashlib.sha256(' '.join(text.split()).encode()).hexdigest()[:16]}"
 
     def horizon(self) -> dict[str, int]:
-        """The ends of the sources outside the warehouse: tables inside grow meanwhile."""
+        """The ends of the sources outside the warehouse; tables inside grow meanwhile."""
         outside = [s for s in self.streams if s.reference.reading is ReadMode.SOURCE]
         return {
             name: end
@@ -104,7 +104,7 @@ class Feed:
         }
 
     def unread(self) -> list[str]:
-        """The sources that the flow would read from the start, after it has read other ones."""
+        """The sources that the flow would read from the start, although it has read others."""
         new, _ = self.recorded.replaced(self.flow.name, [stream.name for stream in self.streams])
         return [
             in_words(stream.reads)
@@ -116,7 +116,7 @@ class Feed:
         return bool(stream.named.doubtful) and not self.recorded.is_known(stream.name)
 
     def _identify(self) -> None:
-        """Look up the identity of each source; an error if one may not be read."""
+        """Look up the identity of each source; an error if the flow may not read one."""
         names = [stream.name for stream in self.streams]
         _, gone = self.recorded.replaced(self.flow.name, names)
         if gone and not self.policy.reread:
@@ -127,7 +127,7 @@ class Feed:
             stream.identify(self.flow, self.recorded, self.policy)
 
     def identity_problems(self) -> Iterator[str]:
-        """Why the sources are not those that the offsets count; nothing is changed."""
+        """The reasons why the offsets count other sources; this check changes nothing."""
         if self.policy.read_recreated:
             return
         for stream in self.streams:
@@ -137,7 +137,7 @@ class Feed:
                 yield error.problem
 
     def stream_notes(self, ranges: Mapping[str, Range]) -> dict[str, Mapping[str, str]]:
-        """Which sources the offsets of these ranges count; an error if a source was replaced."""
+        """The sources that the offsets of these ranges count; an error if one was replaced."""
         for stream in self.streams:
             own = stream.ranges_of(ranges)
             if own:
@@ -153,7 +153,7 @@ class Feed:
     def behind(
         self, table: TableVersion | None, until: Mapping[str, int] | None = None
     ) -> dict[str, Range]:
-        """The ranges that can be read, up to `until`, and are not in the table yet."""
+        """The readable ranges, up to `until`, that are not in the table yet."""
         ranges: dict[str, Range] = {}
         if self.flow.once and table is not None and self._has_run(table):
             return ranges
@@ -169,7 +169,7 @@ class Feed:
         return ranges
 
     def is_cut(self, ranges: Mapping[str, Range]) -> bool:
-        """Whether one of these ranges is as large as one commit may be, so that more may wait."""
+        """Whether one of these ranges has the largest size for a commit, so that more may wait."""
         return any(
             offsets.end - offsets.start >= self._largest_range(transaction)
             for transaction, offsets in ranges.items()
@@ -183,8 +183,8 @@ class Feed:
     ) -> "dict[Reference, DataFrame]":
         """The rows of these ranges, by the place in the query that names their stream.
 
-        Bad rows need not have their reasons: `read_with_reasons` has them. `scans` remembers the
-        files of Delta tables that a remote engine reads.
+        Bad rows may lack their reasons: `read_with_reasons` gives them. `scans` remembers the files
+        of Delta tables that a remote engine reads.
         """
         rows: dict[Reference, DataFrame] = {}
         for stream in self.streams:
@@ -198,36 +198,36 @@ class Feed:
     def read_with_reasons(
         self, session: "SparkSession", reference: Reference, ranges: Mapping[str, Range]
     ) -> "DataFrame":
-        """The rows of one stream again, where every bad row has its reason."""
+        """The rows of one stream again, with a reason for every bad row."""
         stream = next(stream for stream in self.streams if stream.reference == reference)
         return stream.source.read(session, stream.ranges_of(ranges))
 
     def size(self, ranges: Mapping[str, Range]) -> int:
-        """About how many bytes the ranges have, as far as the sources know."""
+        """The approximate number of bytes in the ranges, as far as the sources know."""
         own = [(stream.source, stream.ranges_of(ranges)) for stream in self.streams]
         return sum(int(source.size(given)) for source, given in own if given)
 
     def partition_of(self, transaction: str) -> str:
-        """The partition of the one stream that a transaction is of."""
+        """The partition that a transaction counts, of the only stream."""
         (stream,) = self.streams
         partition = stream.partition(transaction)
         assert partition is not None
         return partition
 
     def transaction_of(self, partition: str) -> str:
-        """The transaction of a partition of the one stream."""
+        """The transaction of a partition of the only stream."""
         (stream,) = self.streams
         return stream.transaction(partition)
 
     def identity(self, ranges: Mapping[str, Range]) -> object | None:
-        """A value that is equal for two feeds exactly if their records are; None: not known."""
+        """A value that is equal for two feeds iff their records are equal; None if unknown."""
         (stream,) = self.streams
         own = stream.ranges_of(ranges)
         identity = stream.source.identity(own)
         return None if identity is None else (own.keys(), identity)
 
     def learn_from(self, other: "Feed") -> None:
-        """Remember what another feed of the same source learned when it read for both."""
+        """Take over the memory of another feed of the same source that read for both."""
         (own,), (read,) = self.streams, other.streams
         if read.source.memory is not None and own.source.memory is not None:
             own.source.memory.update(read.source.memory)
@@ -238,7 +238,7 @@ class Feed:
 
     @contextmanager
     def keeping_memory(self) -> Iterator[None]:
-        """If the block fails, reset the memory of the sources: no commit has what they learned."""
+        """If the block fails, reset the sources' memory: no commit holds their new memory."""
         before = [
             (stream.source, dict(stream.source.memory))
             for stream in self.streams
@@ -252,12 +252,12 @@ class Feed:
             raise
 
     def memory(self) -> dict[str, Any]:
-        """What the sources remember, by stream."""
+        """The memory of the sources, by stream."""
         memories = {stream.name: stream.source.memory for stream in self.streams}
         return {name: dict(memory) for name, memory in memories.items() if memory}
 
     def inputs(self, ranges: Mapping[str, Range]) -> dict[str, int]:
-        """The versions of tables that are reflected once these ranges are read, by input."""
+        """The versions of tables that the rows reflect after these ranges, by input."""
         reflected = {}
         for stream in self.streams:
             if stream.reference.reading is ReadMode.SOURCE:
@@ -275,7 +275,7 @@ class Feed:
         return sys.maxsize
 
     def _prove_not_back(self, transaction: str, start: int, latest: int) -> None:
-        """Raise an error if a source that never forgets has less than was read of it."""
+        """Raise an error if a source that never forgets now ends before the offset already read."""
         if start <= latest:
             return
         for stream in self.streams:
@@ -293,7 +293,7 @@ def open_feed(
     node: str,
     is_ours: Callable[[str], bool] = lambda partition: True,
 ) -> Feed:
-    """Open the sources of a flow, with what its last commit remembered."""
+    """Open the sources of a flow, with the memory in its last commit."""
     recorded = RecordedStreams(lake.log(flow.target), project.flows_into(flow.target))
     streams: list[Stream] = []
     for named in _named(lake, project, flow, recorded):

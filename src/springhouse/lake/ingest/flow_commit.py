@@ -1,11 +1,11 @@
-"""What does a commit of a flow say, and in which order does it become visible?
+"""What does a commit of a flow contain, and in which order does it become visible?
 
 One commit holds the rows of a range of offsets *and* the ends of the range, as transactions on the
-table version from which the starts were read. So both are stored or neither is, and a second
-attempt at the same range is rejected. The commit also says which sources the offsets count, what
-the sources remember, and which versions of other tables the rows came from.
+table version that gave the starts. So both are stored or neither is, and a second attempt at the
+same range is rejected. The commit also holds the sources that the offsets count, the memory of the
+sources, and the versions of other tables that the rows came from.
 
-    1. the records for the quarantine are written to a file that nobody can see yet
+    1. the records for the quarantine are written to a file that no reader sees yet
     2. the table is created, or its columns grow
     3. the commit: rows, ends of offsets, and the name of the file
     4. the quarantine adds the file
@@ -39,11 +39,11 @@ from springhouse.units import Instant
 
 @dataclass(frozen=True)
 class IngestBatch:
-    """What one commit of a flow takes in.
+    """The content of one commit of a flow.
 
-    `ends` are its transactions, `reflected` the versions of other tables that the rows came from;
-    `channel` says that something outside the warehouse flows in, so that the table is a channel;
-    `partial` that more of the same versions follows; `together` are the tables in the same pass.
+    `ends` are its transactions. `reflected` are the versions of other tables that the rows came
+    from. With `channel`, data from outside the warehouse flows in, so the table is a channel. With
+    `partial`, more rows of the same versions follow. `together` are the tables in the same pass.
     """
 
     ends: Mapping[str, int]
@@ -62,7 +62,7 @@ def batch_of_ranges(
     rows_in: int,
     quarantined: int,
 ) -> IngestBatch:
-    """What the commit of these ranges takes in; an error if a source was replaced meanwhile."""
+    """The content of a commit of these ranges; an error if a source was replaced meanwhile."""
     offsets = {name: (r.start, r.end) for name, r in ranges.items()}
     note = FlowNote(offsets, feed.memory(), rows_in, quarantined, streams=feed.stream_notes(ranges))
     ends = {name: r.end for name, r in ranges.items()}
@@ -78,9 +78,9 @@ def batch_of_stream(
     landed: Landed,
     reflected: Mapping[str, int] | None,
 ) -> IngestBatch:
-    """What the commit of a micro-batch takes in: its number versions its transaction.
+    """The content of the commit of a micro-batch, with its number as the transaction's version.
 
-    `reflected` is None for a batch after which more comes from the same versions.
+    `reflected` is None if a later batch has more rows of the same versions.
     """
     flow = stream.flow
     note = FlowNote(
@@ -109,7 +109,7 @@ def commit_append(
     plan: RefreshPlan,
     began: Instant,
 ) -> Done:
-    """Commit rows that are added to a table, in the order that this module describes."""
+    """Commit rows for a table, in the order that this module describes."""
     batch = with_quarantine_file(lake, table, flow, batch, quarantined)
     ground = columns.ready(lake, table.name)
     note = Note(
@@ -167,7 +167,7 @@ def commit_batch(
 def _flow_note(
     lake: Lake, table: Table, flow: Flow, batch: IngestBatch, landed: Landed, note: Note
 ) -> Note:
-    """The note with what every commit of a flow says: its offsets, and what it reflects."""
+    """The note of a flow's commit: it has the offsets, and the provenance of the rows."""
     newest = lake.log(table.name).newest()
     before = newest.note.after if newest and newest.note else Provenance()
     by_flow = _reflected_by_flow(lake, table.name)
@@ -187,7 +187,7 @@ def _flow_note(
 
 
 def _reflected_by_flow(lake: Lake, table: str) -> dict[str, Provenance]:
-    """What each flow into the table had passed on when it committed last."""
+    """The provenance that each flow into the table had at its last commit."""
     last: dict[str, Provenance] = {}
     for entry in reversed(lake.log(table).commits()):
         for name, note in entry.note.flows.items() if entry.note else ():
@@ -196,13 +196,13 @@ def _reflected_by_flow(lake: Lake, table: str) -> dict[str, Provenance]:
 
 
 def _freshness(lake: Lake, table: Table, landed: Landed, at: Instant) -> Instant | None:
-    """The safe trailing edge (001 section 2.2): no record that is older will come any more."""
+    """The safe trailing edge (001 section 2.2): no older record will arrive later."""
     if table.timestamp is None:
         return at
     newest = lake.log(table.name).newest()
     before = newest.note.freshness if newest and newest.note else None
     if landed.newest is None:
         return before
-    # A record dated in the future can't say that nothing older comes any more.
+    # A record dated in the future does not prove that no older record will arrive.
     edge = Instant(min(landed.newest - table.lateness_seconds, at))
     return edge if before is None else max(before, edge)

@@ -1,20 +1,20 @@
 """Is a source the one whose records the offsets count?
 
-An offset is a number, and does not say what it counts. So each commit of a flow notes for each
-stream what its offsets count (`FlowNote.streams`):
+An offset is a number, and does not name its source. So each commit of a flow notes, for each
+stream, the source that its offsets count (`FlowNote.streams`):
 
     reads   the source, spelled in one way: `read_files:data/orders`
     id      the incarnation: the id of the Delta table, of the topic, of the list of files
     epoch   a part of the names of its transactions: springhouse/<name>~<epoch>/<partition>
 
-A stream keeps its name as long as it reads the same source, however the path is spelled and
-whatever the flow is called. If the id differs, the source was deleted and created again. Such a
+A stream keeps its name as long as it reads the same source. The spelling of the path and the name
+of the flow do not matter. If the id differs, the source was deleted and created again. Such a
 source is refused, or read from its start under an epoch of its own ('springhouse.recreated' =
-'read'): the offsets of the old source are never used for the new one. If a flow reads another
-source than before, it is refused, or reads that source from its start ('springhouse.reread' =
+'read'): the offsets of the old source never count for the new one. If a flow reads another source
+than before, the flow is refused, or reads that source from its start ('springhouse.reread' =
 'allow').
 
-A commit of an older release notes none of this: its source is taken for the right one, unless it is
+A commit of an older release has no such notes: its source counts as the right one, unless it is
 gone.
 """
 
@@ -43,7 +43,7 @@ _ALWAYS = ("reads", "id", "epoch")
 
 @dataclass(frozen=True)
 class IdentityPolicy:
-    """Whether to read a source that was created again, and another source than before."""
+    """Whether a flow may read a source that was created again, or another source than before."""
 
     read_recreated: bool = False
     reread: bool = False
@@ -57,12 +57,12 @@ class IdentityPolicy:
 
 @dataclass(frozen=True)
 class StreamNote:
-    """What the offsets of one stream count."""
+    """The source that the offsets of one stream count."""
 
     reads: str
     id: str = ""
     epoch: str = ""
-    # These tell streams apart that read the same source (`stream_names`).
+    # These distinguish streams that read the same source (`stream_names`).
     given: str = ""
     query: str = ""
     # The fingerprint of the last record, by partition, as JSON.
@@ -84,13 +84,13 @@ class StreamNote:
 
 @dataclass
 class SourceIdentity:
-    """Which source a stream had when it was last looked up: its incarnation, and the epoch."""
+    """The source of a stream at the last look-up: its incarnation, and the epoch."""
 
     id: str | None = None
     epoch: str = ""
 
     def is_still(self, now: str | None) -> bool:
-        """Whether it is the same source; one that did not exist before has just been created."""
+        """Whether it is the same source; a source that did not exist before was just created."""
         if self.id is None:
             self.id = now
         return self.id == now
@@ -98,7 +98,7 @@ class SourceIdentity:
 
 @dataclass
 class RecordedStreams:
-    """What the commits of a table note about the streams that were read into it."""
+    """The notes in the commits of a table about the streams that were read into it."""
 
     log: TableLog | None = None
     declared: Sequence[Flow] = ()
@@ -108,18 +108,18 @@ class RecordedStreams:
     _memories: dict[str, Mapping[str, Any]] = field(default_factory=dict)
     _owners: dict[str, str] = field(default_factory=dict)
     _ends: dict[str, int] = field(default_factory=dict)
-    # The streams of each flow: those of its last commit that names them.
+    # The streams of each flow, from its last commit that names them.
     _of_flow: dict[str, list[str]] = field(default_factory=dict)
-    # The loop and a refresh may ask at once.
+    # The loop and a refresh may call at the same time.
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
 
     def stream(self, name: str) -> StreamNote | None:
-        """What the last commit noted that read the stream; None if it noted nothing."""
+        """The note of the last commit that read the stream; None if it has none."""
         self._catch_up()
         return self._streams.get(name)
 
     def epoch(self, name: str, source: str) -> str | None:
-        """The epoch under which a stream has read a source (by its id) before; None if never."""
+        """The epoch under which a stream read the source with this id before; None if never."""
         self._catch_up()
         return self._epochs.get((name, source))
 
@@ -129,7 +129,7 @@ class RecordedStreams:
         return self._memories.get(name, {})
 
     def end(self, name: str) -> int:
-        """How far a stream was read, in the partition that was read furthest."""
+        """The highest offset that was read of a stream, over all its partitions."""
         self._catch_up()
         return self._ends.get(name, 0)
 
@@ -143,7 +143,7 @@ class RecordedStreams:
         return self._owners.get(name)
 
     def reading(self, reads: str, flow: str | None) -> list[str]:
-        """The streams of a flow that read this source; with None, those of flows that are gone."""
+        """The streams of a flow that read this source; with None, streams of removed flows."""
         self._catch_up()
         return sorted(
             name
@@ -152,17 +152,17 @@ class RecordedStreams:
         )
 
     def reading_at_all(self, reads: str) -> list[str]:
-        """The streams of all flows that read this source, gone or not."""
+        """The streams of all flows that read this source, including removed flows."""
         self._catch_up()
         return sorted(name for name, noted in self._streams.items() if noted.reads == reads)
 
     def left_behind(self) -> list[str]:
-        """The streams of flows that are not declared any more."""
+        """The streams of flows that are no longer declared."""
         self._catch_up()
         return sorted(name for name in self._owners if self._belongs(name, None))
 
     def replaced(self, flow: str, names: Iterable[str]) -> tuple[list[str], list[str]]:
-        """The streams of a flow that are new, and those of its streams that they replace."""
+        """The new streams of a flow, and its old streams that they replace."""
         self._catch_up()
         now = list(names)
         new = [name for name in now if name not in self._owners]
@@ -171,7 +171,7 @@ class RecordedStreams:
         return (new, gone) if new and gone else ([], [])
 
     def text(self, name: str) -> str:
-        """The source of a stream, as an error calls it."""
+        """The source of a stream, in the words of an error."""
         noted = self._streams.get(name)
         return in_words(noted.reads) if noted is not None else f'"{name.rpartition("/")[2]}"'
 
@@ -189,7 +189,7 @@ class RecordedStreams:
         commits = tuple(self.log.commits()) if self.log is not None else ()
         count = len(self._read)
         if commits[:count] != self._read:
-            # The table was created again: its predecessor's streams are not its own.
+            # The table was created again: the streams of the old table are not its own.
             count = 0
             for known in (self._streams, self._epochs, self._memories, self._owners, self._ends):
                 known.clear()
@@ -218,7 +218,7 @@ class RecordedStreams:
 
 
 def stream_of(transaction: str) -> str | None:
-    """The name of the stream that a transaction is of; None if it is of something else.
+    """The name of the stream that a transaction counts; None if it counts no stream.
 
     >>> stream_of("springhouse/orders/read_files.data-1f2e~3a/0")
     'orders/read_files.data-1f2e'
@@ -230,7 +230,7 @@ def stream_of(transaction: str) -> str | None:
 
 
 def canonical(path: str, folder: Path) -> str:
-    """One spelling for a path: relative to the project's folder if it is inside it.
+    """One spelling for a path: relative to the project's folder if the path is inside it.
 
     >>> {canonical(each, Path("/p")) for each in ("a/b", "./a/b", "a/b/", "/p/a/b", "file:/p/a/b")}
     {'a/b'}
@@ -247,7 +247,7 @@ def canonical(path: str, folder: Path) -> str:
 
 
 def reads_of(reference: Reference, folder: Path) -> str:
-    """The source of a stream, spelled in one way."""
+    """The source of a stream, in one spelling."""
     call = reference.source
     if call is None:
         if reference.reading is ReadMode.DELTA_STREAM:
@@ -261,7 +261,7 @@ def reads_of(reference: Reference, folder: Path) -> str:
 
 
 def in_words(reads: str) -> str:
-    """A source, as an error calls it."""
+    """A source, in the words of an error."""
     plugin, _, what = reads.partition(":")
     kinds = {
         "table": f'the table "{what}"',
@@ -280,7 +280,7 @@ def epoch_of(
     now: str | None,
     policy: IdentityPolicy,
 ) -> str:
-    """The epoch of a stream whose source has the id `now` (None: there is none), or an error."""
+    """The epoch of a stream whose source has the id `now` (None: no source), or an error."""
     noted = recorded.stream(name)
     if noted is None or not noted.id or now is None or now == noted.id:
         return noted.epoch if noted is not None else ""
@@ -335,7 +335,7 @@ def other_source_error(flow: Flow, new: Sequence[str], old: Sequence[str]) -> So
 
 
 def doubtful_flow_error(flow: Flow, reads: str, others: Sequence[str]) -> SourceError:
-    """The error for a flow that may continue one of several flows that are gone."""
+    """The error for a flow that may continue one of several removed flows."""
     what, names = in_words(reads), " or ".join(f'"{name}"' for name in others)
     return SourceError(
         f'the flow "{flow.name}" reads {what}, as the flow {names} did, which this project does '
@@ -348,7 +348,7 @@ def doubtful_flow_error(flow: Flow, reads: str, others: Sequence[str]) -> Source
 
 
 def first_argument(reference: Reference) -> str | None:
-    """The first argument of a call: for a built-in source, the path or topic that it reads."""
+    """The first argument of a call: for a built-in source, its path or topic."""
     call = reference.source
     if call is None:
         return None

@@ -1,12 +1,12 @@
 """What are the rows of these offsets, and which of them are bad?
 
-Small ranges are read once, into this process, and continue from there. For large ranges Spark reads
-the bad rows in a pass of their own.
+This process reads small ranges once, into its memory, and passes the rows on. For large ranges
+Spark reads the bad rows in a separate pass.
 
-`DataFrame.observe` would count the bad rows on the way to the good ones, but it failed when we
-tried it. Classic Spark waits for ever when the optimizer takes the observed rows out of the plan (a
-join with an empty table), the client of Spark Connect loses what was observed below `spark.sql`,
-and Sail has no such thing.
+`DataFrame.observe` could count the bad rows in the pass for the good rows, but it failed when we
+tried it. Classic Spark waits for ever if the optimizer removes the observed rows from the plan (a
+join with an empty table). The client of Spark Connect loses observations below `spark.sql`. Sail
+has no such function.
 """
 
 from collections.abc import Mapping
@@ -34,8 +34,8 @@ _MARKS = (BAD, RECORD, ORIGIN)
 class IngestRows:
     """The rows of some ranges, split into good and bad.
 
-    `bad` are the bad rows, `count` is the number of all rows. `held` are the good rows that are in
-    this process, by the place in the query that names their stream.
+    `bad` are the bad rows, `count` is the number of all rows. `held` are the good rows in the
+    memory of this process, by the place in the query that names their stream.
     """
 
     def __init__(self, lake: Lake, feed: Feed, ranges: Mapping[str, Range]) -> None:
@@ -74,7 +74,7 @@ class IngestRows:
         self.held[reference] = good, schema
 
     def _read_bad(self, reference: Reference) -> None:
-        """Read the bad rows again, now with their reasons: few ranges have any."""
+        """Read the bad rows again, now with their reasons: few ranges have bad rows."""
         again = self._feed.read_with_reasons(self._session, reference, self._ranges)
         marks = again.where(sf.col(BAD).isNotNull()).select(*_MARKS).toArrow()
         self.bad += [(row[BAD], row[RECORD], row[ORIGIN]) for row in marks.to_pylist()]

@@ -1,14 +1,14 @@
-"""How does Spark stream a table of ours, without a connector for Delta?
+"""How does Spark stream one of our tables, without a connector for Delta?
 
-The files of the table's commits are linked into a folder, in the order of the commits, and Spark
-streams that folder. The name of a link begins with the version of its commit:
+This module links the files of the table's commits into a folder, in the order of the commits, and
+Spark streams that folder. The name of a link begins with the version of its commit:
 
     <version>-<number>.parquet          files of the first table that was linked
     <version>-<number>-<id>.parquet     files of a table that was created again under this name
     _table_ids                          the ids of these tables, the present one last
 
-The first time, the files of the present version are linked: vacuum may have deleted those of older
-versions. Of a table that was created again, all commits are linked.
+The first time, it links the files of the present version: vacuum may have deleted files of older
+versions. If a table was created again, it links all commits of the new table.
 """
 
 import os
@@ -32,7 +32,7 @@ _IDS = "_table_ids"
 def link_new_files(
     log: TableLog, folder: Storage, reference: Reference, stream: StreamingFlow
 ) -> int:
-    """Link the files of every new commit into a folder; returns the version that is linked."""
+    """Link the files of every new commit into a folder; returns the newest linked version."""
     newest, table_id = log.newest(), log.table_id()
     assert newest is not None
     assert table_id is not None
@@ -60,7 +60,7 @@ def link_new_files(
 
 
 def _link_snapshot(log: TableLog, folder: Storage, version: int, made: int, table_id: str) -> None:
-    """Link the files that the table has now, under the version that last changed its rows."""
+    """Link the present files of the table, under the version that last changed its rows."""
     opened = open_table(log.storage, version)
     assert opened is not None
     # Filled under another name and then renamed: a folder with this name is complete.
@@ -82,7 +82,7 @@ def _link_commits(
     log: TableLog, folder: Storage, first: int, last: int, suffix: str, linked: set[str]
 ) -> None:
     for commit in log.commits():
-        # The process may have died when it had linked a part of the last commit.
+        # The process may have died after it had linked only a part of the last commit.
         if commit.changes_data and commit.version > first and commit.version >= last:
             for index, path in enumerate(commit.added):
                 name = _name(commit.version, index, suffix)
@@ -101,13 +101,13 @@ def _name(version: int, index: int, suffix: str = "") -> str:
 
 
 def _link(source: str, target: str) -> None:
-    # A link takes no space and no time. Where links do not work (another disk), a copy does.
+    # A link takes no space and no time. If links do not work (another disk), make a copy.
     try:
         os.link(source, target)
     except FileExistsError:
         return
     except OSError:
-        # Spark ignores files with such a name, in case that the process dies while it copies.
+        # Spark ignores files with such a name, so an unfinished copy does no harm.
         half_done = Path(target).with_name(f".{Path(target).name}.tmp")
         shutil.copyfile(source, half_done)
         half_done.replace(target)

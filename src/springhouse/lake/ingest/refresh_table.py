@@ -1,7 +1,7 @@
 """How do new records get into a base table, each exactly once?
 
 1. `Feed.behind`, `admit`    which offsets wait
-2. `IngestRows`              their rows, and the bad ones apart
+2. `IngestRows`              their rows, good and bad rows separately
 3. `RefreshInputs.frame`     the flow's query over the good rows
 4. `fit_columns`             the columns that the table must have
 5. `land`                    files of the rows that meet the expectations
@@ -43,12 +43,12 @@ def append(
     plan: RefreshPlan,
     until: Mapping[str, int] | None = None,
 ) -> Done | None:
-    """Append the rows of everything new that the flow's streams have; None if there is nothing."""
+    """Append the rows of all new records in the flow's streams; None if there are none."""
     flow = feed.flow
     assert isinstance(flow, AppendFlow)
     began = lake.now()
     ground = lake.find(table.name)
-    # A process that died after its commit has left records for the quarantine.
+    # A process that died after its commit may have left records for the quarantine.
     settle_quarantine(lake, table.name)
     ranges = feed.behind(ground, until)
     if not ranges:
@@ -101,9 +101,9 @@ def _land(
 def _unchanged_rows(
     table: Table, flow: AppendFlow, ground: TableVersion | None, taken: IngestRows
 ) -> pa.Table | None:
-    """The rows as they came, if the query is `SELECT * FROM STREAM …` and changes nothing.
+    """The unchanged input rows, if the query is just `SELECT * FROM STREAM …`.
 
-    Most flows are this, and are spared a second trip through Spark.
+    Most flows have such a query, and save a second pass through Spark.
     """
     query = flow.query
     if ground is None or table.expectations or not isinstance(query, SqlQuery):
@@ -143,9 +143,9 @@ def append_batch(
     reflected: Mapping[str, int] | None,
     plan: RefreshPlan,
 ) -> Done:
-    """Append a micro-batch of Structured Streaming; its number versions its transaction.
+    """Append a micro-batch of Structured Streaming, with its number as the transaction's version.
 
-    `reflected` is None for a batch after which more comes from the same versions.
+    `reflected` is None if a later batch has more rows of the same versions.
     """
     began, flow = lake.now(), stream.flow
     settle_quarantine(lake, table.name)

@@ -1,15 +1,15 @@
 """How do the records of one source get into several tables in one pass, each exactly once?
 
-One of the tables leads: the range that waits for it is read once, and Spark computes the columns of
-every table beside its rows, with a flag that says which rows a table takes (`flows.one_pass`). One
-flow splits the rows by table (`flows.arrivals`), and then each table has a commit of its own, as if
-it had been refreshed alone: on the table version that was opened before anything was read, with the
-ends of its own ranges as transactions. If the process dies between two commits, some tables are
-committed and the others are not. Those stay where they are, read the same records by themselves,
-and meet the rest again.
+One of the tables leads: the pass reads the range that waits for this table once. Spark computes the
+columns of every table beside the rows, with a flag for the rows that a table takes
+(`flows.one_pass`). One flow splits the rows by table (`flows.arrivals`). Then each table has a
+commit of its own, as after a separate refresh: on the table version that was opened before the
+read, with the ends of its own ranges as transactions. If the process dies between two commits, only
+some tables are committed. The other tables stay as they are, read the same records separately, and
+then share passes again.
 
-Nothing depends on this pass. An error in the common part is not reported: the tables are then
-refreshed one by one, and each meets its own error.
+No result depends on this pass. An error in the common part is not reported: the tables are then
+refreshed one by one, and each reports its own error.
 """
 
 import logging
@@ -61,7 +61,7 @@ _KEPT, _JSON = HIDDEN_COLUMNS
 
 @dataclass(frozen=True)
 class Member:
-    """A table for which records wait; its commits require the `permit`."""
+    """A table with waiting records; its commits require the `permit`."""
 
     table: Table
     feed: Feed
@@ -90,7 +90,7 @@ class _Ready:
 
 @dataclass(frozen=True)
 class _PassResult:
-    """The rows of one table after the pass, not yet committed; or the error that keeps it back."""
+    """The rows of one table after the pass, not yet committed; or the error that prevents this."""
 
     ready: _Ready
     columns: TargetColumns
@@ -103,7 +103,7 @@ def append_together(
     members: Sequence[Member],
     until: Mapping[str, int] | None = None,
 ) -> Iterator[tuple[str, Done | Exception]]:
-    """Append the records that wait for all of them; for each table the result or the error.
+    """Append the records that wait for all members; for each table, the result or the error.
 
     A table that can't share the pass is left out, and stays as it was.
     """
@@ -134,7 +134,7 @@ def append_together(
 def _sharing(
     lake: Lake, project: Project, members: Sequence[Member], until: Mapping[str, int] | None
 ) -> list[_Ready]:
-    """The first member for which something waits, and those for which the same does."""
+    """The first member with waiting records, and the members with the same waiting records."""
     shared: list[_Ready] = []
     for member in members:
         with passing(LOG, "the refresh of this table alone reports it", Exception):
@@ -150,7 +150,7 @@ def _ready(
     until: Mapping[str, int] | None,
     lead: _Ready | None,
 ) -> _Ready | None:
-    """What a member takes in: all that waits for it, or the part that also waits for the leader."""
+    """A member with its ranges: all waiting records, or the part that also waits for the leader."""
     lake = lake.under(member.permit)
     settle_quarantine(lake, member.name)
     ground = lake.find(member.name)
@@ -168,7 +168,7 @@ def _ready(
 def _pass(
     lake: Lake, project: Project, shared: Sequence[_Ready]
 ) -> tuple[IngestRows, list[_PassResult]]:
-    """Read once, compute for all, and write the files of all."""
+    """Read once, compute the rows of all tables, and write the files of all tables."""
     lead = shared[0]
     size = lead.member.feed.size(lead.ranges)
     if not fits_here(size) and not lake.spark.shares_our_code:
@@ -192,7 +192,7 @@ def _pass(
 def _selected(
     source: "DataFrame", shared: Sequence[_Ready]
 ) -> "tuple[DataFrame, list[tuple[_Ready, QueryOutput]]]":
-    """The rows with the columns that every query computes beside them, and which are whose."""
+    """The rows with the columns of every query beside them, and each query's own columns."""
     one = OnePass(source.columns)
     outputs: list[tuple[_Ready, QueryOutput]] = []
     for each in shared:
@@ -228,7 +228,7 @@ def _fit_all(
     rows: "DataFrame",
     outputs: "Sequence[tuple[_Ready, QueryOutput]]",
 ) -> "tuple[DataFrame, list[_Fitted]]":
-    """The rows with columns of the right types for all tables; without tables that don't fit."""
+    """The rows with columns of the right types for all tables; tables that don't fit drop out."""
     members: list[_Fitted] = []
     for ready, output in outputs:
         member = ready.member
@@ -246,7 +246,7 @@ def _fit_all(
 def _cast(
     rows: "DataFrame", table: str, output: QueryOutput, schema: StructType
 ) -> "tuple[DataFrame, QueryOutput]":
-    """The rows with further columns, so that one table finds all of its own with their types."""
+    """The rows with further columns, so that one table finds all its columns with their types."""
     known = {name.lower(): column for name, column in output.columns}
     columns, added = [], {}
     for number, wanted in enumerate(schema.fields):
@@ -284,7 +284,7 @@ def _with_verdicts(
 
 
 def _record_column(output: QueryOutput) -> "Column":
-    """A row as JSON, as the quarantine keeps it; NULL for rows of other tables."""
+    """A row as JSON, the form of the quarantine; NULL for rows of other tables."""
     named = (sf.col(quoted(column)).alias(name) for name, column in output.columns)
     record = sf.to_json(sf.struct(*named))
     return sf.when(sf.col(output.flag), record) if output.flag else record
@@ -302,7 +302,7 @@ def _needed(rows: "DataFrame", shares: Sequence[TableShare]) -> "DataFrame":
 def _land(
     lake: Lake, rows: "DataFrame", shares: Sequence[TableShare], size: int, settings: Settings
 ) -> dict[str, Landed | SpringhouseError]:
-    """The rows of each table in files that nobody has committed yet."""
+    """The rows of each table in files that are not yet committed."""
     places = {share.table: lake.place(share.table) for share in shares}
     landed: dict[str, Landed | SpringhouseError] = {}
     if not fits_here(size):

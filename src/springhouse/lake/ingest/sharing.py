@@ -32,9 +32,9 @@ SourceKey = tuple[object, ...]
 
 @dataclass(frozen=True)
 class RowPipeline:
-    """The way of the rows from a source to a table.
+    """The path of the rows from a source to a table.
 
-    `steps` are the temporary views on the way by name, and last the flow itself.
+    `steps` are the temporary views on the path, by name; the last step is the flow itself.
     """
 
     source: SourceKey
@@ -77,7 +77,7 @@ def sharing(project: Project) -> Mapping[str, Sharing]:
 
 
 def row_pipeline(project: Project, table: Table) -> RowPipeline:
-    """The way of the rows to a table; raises `NeedsOwnPass` if one pass can't do it."""
+    """The path of the rows to a table; raises `NeedsOwnPass` if one pass can't compute it."""
     flows = project.flows_into(table.name)
     if len(flows) != 1:
         raise NeedsOwnPass(f"it has {len(flows)} flows")
@@ -121,7 +121,7 @@ def same_records(
 ) -> dict[str, Range] | None:
     """The ranges of `other` with exactly the records of the ranges `wanted` of `lead`, or None.
 
-    They may be the beginning of the ranges that wait for `other`; the rest continues to wait.
+    They may be only the first part of the ranges that wait for `other`; the rest continues to wait.
     """
     ranges: dict[str, Range] = {}
     for transaction, offsets in wanted.items():

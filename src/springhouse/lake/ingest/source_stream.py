@@ -1,10 +1,9 @@
 """Is the source of a stream still the one whose records the offsets count?
 
-A `Stream` is one source that the query of a flow reads. Whenever its end is asked for, the identity
-of the source is compared with the identity in the last commit (`identity`). A source that was
-deleted and created again is refused, or read from its start under an epoch of its own. An older
-copy of a source, put in the place of the one that was read, lacks the record with the last mark: it
-is refused.
+A `Stream` is one source that the query of a flow reads. Each look-up of its end compares the
+identity of the source with the identity in the last commit (`identity`). A source that was deleted
+and created again is refused, or read from its start under an epoch of its own. An older copy in the
+place of the source lacks the record with the last mark, and is refused.
 """
 
 import re
@@ -32,7 +31,7 @@ class Stream:
 
     named: Named
     source: Source
-    # Which source the offsets count: looked up whenever the end of the stream is asked for.
+    # The source that the offsets count; each look-up of the stream's end looks it up again.
     identity: SourceIdentity = field(default_factory=SourceIdentity, compare=False)
 
     @property
@@ -52,12 +51,12 @@ class Stream:
         return f"springhouse/{self.name}{epoch}/{partition}"
 
     def partition(self, transaction: str) -> str | None:
-        """The partition of a transaction of this stream, whatever its epoch; else None."""
+        """The partition of a transaction of this stream, in any epoch; else None."""
         match = re.fullmatch(rf"springhouse/{re.escape(self.name)}(~[^/]*)?/(.*)", transaction)
         return match[2] if match else None
 
     def ranges_of(self, ranges: Mapping[str, Range]) -> dict[str, Range]:
-        """The ranges of this stream, by partition, of ranges by transaction."""
+        """This stream's part of the ranges by transaction, as ranges by partition."""
         return {
             partition: offsets
             for transaction, offsets in ranges.items()
@@ -65,7 +64,7 @@ class Stream:
         }
 
     def identify(self, flow: Flow, recorded: RecordedStreams, policy: IdentityPolicy) -> None:
-        """Look up the identity of the source; an error if it may not be read."""
+        """Look up the identity of the source; an error if the flow may not read it."""
         source = self.source
         if source.reads_recreated:
             policy = replace(policy, read_recreated=True)
@@ -86,7 +85,7 @@ class Stream:
             raise older_copy_error(flow, self.reads, str(flow.place))
 
     def identity_problems(self, flow: Flow, recorded: RecordedStreams) -> Iterator[str]:
-        """Why the source is not the one that the offsets count; nothing is changed."""
+        """The reasons why the offsets count another source; this check changes nothing."""
         noted, now = recorded.stream(self.name), self.source.incarnation()
         if now is None:
             if self.source.must_be_there and recorded.end(self.name):
@@ -103,7 +102,7 @@ class Stream:
             raise CommitConflict("the source was created again while it was read", where=self.reads)
 
     def note(self, recorded: RecordedStreams, ranges: Mapping[str, Range]) -> StreamNote:
-        """What the commit of these ranges says about the stream."""
+        """The note about the stream in the commit of these ranges."""
         marks = {p: self.source.mark(offsets.end) for p, offsets in self.ranges_of(ranges).items()}
         known = {partition: mark for partition, mark in marks.items() if mark is not None}
         return self.named.note(self.identity.id, self.identity.epoch, self._marks(recorded) | known)

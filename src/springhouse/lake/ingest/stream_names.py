@@ -2,22 +2,22 @@
 
 A stream keeps its name, and so its offsets, as long as it reads the same source. Often several
 streams into one table read the same source: two arms of a UNION read files of one folder by
-different patterns, or two flows split one topic. So each commit also notes what tells these streams
-apart (`StreamNote`):
+different patterns, or two flows split one topic. So each commit also notes the differences between
+these streams (`StreamNote`):
 
     given   the arguments and options of the call, hashed
     query   the query of the flow, hashed
 
-All streams into a table are named together, so that no two continue at the offsets of one. A
-declared stream gets the name of the first of these that exists:
+All streams into a table are named together, so that no two streams continue at the same offsets. A
+declared stream gets the name of the first stream in this list that exists:
 
     1. the flow's own stream, if query and call have not changed
-    2. the stream with this query and call, of a flow that is gone or has changed places
+    2. the stream with this query and call, of a flow that was removed or has changed places
     3. the flow's own stream with the most similar call
-    4. the only stream of flows that are gone, if no other stream can be its successor
+    4. the only stream of removed flows, if no other stream can be its successor
     5. a new stream
 
-If 4 has several answers, the flow is refused, or reads from the start if the user allows that.
+If rule 4 has several answers, the flow is refused, or reads from the start if the user allows that.
 """
 
 import hashlib
@@ -59,7 +59,7 @@ class Claim:
     fixed: tuple[str, ...] | None = ()
 
     def may_be(self, noted: StreamNote) -> bool:
-        """Whether its source can be the one that was read; older releases noted less."""
+        """Whether the note can be about the same source; older releases noted less."""
         if noted.reads != self.reads or not noted.given:
             return noted.reads == self.reads
         before = _parts(noted.given)
@@ -73,21 +73,21 @@ class Claim:
         return same and bool(self.query) and _parts(noted.given) == self.given
 
     def likeness(self, noted: StreamNote) -> int:
-        """How many arguments have not changed, minus those that have."""
+        """The number of unchanged arguments, minus the number of changed ones."""
         before, now = set(_parts(noted.given).items()), set(self.given.items())
         return 2 * len(before & now) - len(before ^ now)
 
 
 @dataclass(frozen=True)
 class Named:
-    """The name of a stream. It may continue one of the `doubtful` flows, which are gone."""
+    """The name of a stream. It may continue one of the `doubtful` flows, which were removed."""
 
     name: str
     claim: Claim
     doubtful: tuple[str, ...] = ()
 
     def note(self, id: str | None, epoch: str, marks: Mapping[str, str]) -> StreamNote:
-        """What a commit notes about the stream."""
+        """The note of a commit about the stream."""
         given, marked = (json.dumps(each) if each else "" for each in (self.claim.given, marks))
         return StreamNote(self.claim.reads, id or "", epoch, given, self.claim.query, marked)
 
@@ -155,7 +155,7 @@ class _Naming:
                 self._take(claim, same[0])
 
     def _moved(self) -> None:
-        """Streams of flows that are gone, or whose flow continues another flow's stream in turn."""
+        """Continue streams of removed flows, and of flows that continue other flows' streams."""
         unnamed = {claim: self._with_this_query(claim) for claim in self._unnamed()}
         for claim, names in unnamed.items():
             for name in self._free(names):
@@ -166,7 +166,7 @@ class _Naming:
                     break
 
     def _with_this_query(self, claim: Claim) -> list[str]:
-        """The streams of other flows that have just this query, and this call."""
+        """The streams of other flows with exactly this query and this call."""
         noted = self._noted(claim, self.recorded.reading_at_all(claim.reads))
         return [
             name
@@ -186,7 +186,7 @@ class _Naming:
                 self._take(claim, name)
 
     def _left_behind(self) -> Iterator[tuple[Claim, tuple[str, ...]]]:
-        """Continue a flow that is gone, if only one is possible; else return the possible flows."""
+        """Continue a removed flow, if only one is possible; else return the possible flows."""
         wanted: dict[Claim, list[str]] = {}
         for claim in self._unnamed():
             left = list(self._noted(claim, self.recorded.reading(claim.reads, None)))
@@ -200,7 +200,7 @@ class _Naming:
                 yield claim, tuple(sorted({self.recorded.owner(name) or "" for name in left}))
 
     def _of_older_releases(self, candidates: Callable[[Claim], Iterable[str]]) -> None:
-        """Streams of a release that did not note the source: the name of the stream must do."""
+        """Continue streams of a release that did not note the source, by the stream's name."""
         for claim in self._unnamed():
             for name in self._free(candidates(claim)):
                 if self.recorded.stream(name) is None and self.recorded.is_known(name):
@@ -254,7 +254,7 @@ def _given(reference: Reference, parameters: Sequence[str]) -> dict[str, str]:
     names = [*parameters, *map(str, range(len(parameters), len(call.arguments)))]
     texts = dict(zip(names, call.arguments, strict=False))
     texts |= {name.lower(): text for name, text in call.options.items()}
-    # A path has many spellings, and `reads` has one of them.
+    # A path has many spellings; `reads` already has it in one spelling.
     return {n: _mark(text) for n, text in sorted(texts.items()) if not (is_path and text == first)}
 
 
@@ -267,7 +267,7 @@ def _mark(text: str) -> str:
 
 
 def _whole(reference: Reference, folder: Path) -> str:
-    """The source as one text, from which a name is made."""
+    """The source as one text, the basis of a name."""
     if reference.source is None:
         if reference.reading is ReadMode.DELTA_STREAM:
             return canonical(reference.name, folder)
@@ -295,7 +295,7 @@ def _spellings(reference: Reference, folder: Path) -> list[str]:
 
 
 def _slug(whole: str) -> str:
-    """A source as a unique name that a folder may have.
+    """A unique name for a source that is also a valid folder name.
 
     >>> _slug("read_files.data/orders")
     'read_files.data.orders-42a0'

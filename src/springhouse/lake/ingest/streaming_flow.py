@@ -5,10 +5,10 @@ A Python flow may return a streaming DataFrame. Spark's own Structured Streaming
 id, and then committed to the table with the batch id as the version of a transaction. After a
 crash Spark may repeat a batch, always with the same id and the same rows:
 
-    staged, not committed     committed when the flow runs next, even if Spark went on
-    committed, repeated       its transaction is there already: nothing happens
+    staged, not committed     the next run of the flow commits it, even if Spark went on
+    committed, repeated       its transaction exists already: nothing happens
 
-Batches are staged, and not committed inside `foreachBatch`, so that one code path serves classic
+Inside `foreachBatch` a batch is only staged, and not committed. So one code path serves classic
 Spark and Spark Connect, where that function runs in another process.
 
 A flow may read our own tables with `spark.readStream.table`: see `linked_files`.
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 Commit = Callable[["DataFrame", int, int, dict[str, int] | None], Done]
 """Commits the rows of a batch: (rows, bytes, batch id, versions of tables that it reflects).
 
-None for the versions: the batches after this one hold more of them.
+The versions are None if later batches hold more rows of them.
 """
 
 
@@ -59,7 +59,7 @@ def run_stream(
     commit: Commit,
     timeout_seconds: int = 600,
 ) -> list[Done]:
-    """Commit all that the flow's stream has now, after the batches that are committed already."""
+    """Commit all present records of the flow's stream, after the batches already committed."""
     flow, place, committed = stream.flow, stream.place, stream.committed
     inputs = _StreamInputs(lake, project, stream)
     with errors_at(flow.place):
@@ -71,7 +71,8 @@ def run_stream(
                 hint="Read with spark.readStream, or declare it with @dp.materialized_view.",
             )
         _run_to_end(rows, place, flow, timeout_seconds)
-        # Also what a process staged that died before its commit: Spark may never repeat it.
+        # This includes batches of a process that died before its commit: Spark may never repeat
+        # them.
         return _commit_staged(lake, place, committed, commit, inputs.linked)
 
 
@@ -79,10 +80,10 @@ def _run_to_end(rows: "DataFrame", place: Storage, flow: AppendFlow, timeout_sec
     staged = f"{place.root}/staged"
 
     def stage(batch: "DataFrame", number: int) -> None:
-        # Under Spark Connect this runs in a Python process of the server: no code of ours is there.
+        # Under Spark Connect this runs in a Python process of the server, without our code.
         folder = f"{staged}/{number}"
         batch.write.mode("overwrite").parquet(folder)
-        # Next, Spark's checkpoint notes on the disk that the batch is done.
+        # After this function, Spark's checkpoint notes on the disk that the batch is finished.
         if os.path.isdir(folder):  # noqa: PTH112  as few imports as can be
             names = os.listdir(folder)  # noqa: PTH208
             for each in [*(f"{folder}/{name}" for name in names), folder, staged]:
@@ -111,9 +112,9 @@ def _run_to_end(rows: "DataFrame", place: Storage, flow: AppendFlow, timeout_sec
 def _commit_staged(
     lake: Lake, place: Storage, committed: int, commit: Commit, reflected: dict[str, int]
 ) -> list[Done]:
-    """Commit the batches that are staged whole and not committed yet, in order."""
+    """Commit the batches that are completely staged and not committed yet, in order."""
     done = []
-    # Spark never repeats a committed batch, so its offsets must be on the disk before.
+    # Spark never repeats a committed batch, so its offsets must be on the disk before the commit.
     sync_tree(place.inside("checkpoint"))
     batches = staged_batches(place)
     for batch in batches:
@@ -140,7 +141,7 @@ def staged_batches(place: Storage) -> list[StagedBatch]:
 
 
 class _StreamInputs(RefreshInputs):
-    """The inputs of a streaming function: tables of ours as files that Spark can stream."""
+    """The inputs of a streaming function: our tables, as files that Spark can stream."""
 
     def __init__(self, lake: Lake, project: Project, stream: StreamingFlow) -> None:
         super().__init__(lake, project, {})

@@ -1,9 +1,9 @@
 """Which columns must a table have before these rows can be committed to it?
 
-The columns that it has, those that its declaration adds, and those that only the rows bring; a type
-becomes wider where the declaration or the rows need it. The table is created, and its columns grow,
-when the rows are written and only their commit is left to do. So a refresh that fails leaves no
-trace in the schema.
+The table needs its present columns, the columns that its declaration adds, and the columns that
+only the rows have. A type becomes wider if the declaration or the rows need it. The table is
+created, or its columns grow, only after the rows are written, directly before their commit. So a
+refresh that fails earlier leaves no trace in the schema.
 """
 
 from dataclasses import dataclass
@@ -33,17 +33,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TargetColumns:
-    """A table version, None before the table exists, and the columns that the table must have."""
+    """A table version (None before the table exists) and the columns that the table must have."""
 
     ground: TableVersion | None
     schema: StructType
     channel: bool = False
 
     def ready(self, lake: Lake, table: str) -> TableVersion:
-        """The table with these columns; it is created, grown or widened if necessary."""
+        """The table with these columns; it is created, or gets new or wider columns, if needed."""
         if self.ground is None:
             note = _schema_note(lake, "created", channel=self.channel)
-            # Another process may have created it by now, with other columns.
+            # Another process may have created the table meanwhile, with other columns.
             created = ensure(lake.place(table), self.schema, note, lake.required)
             return TargetColumns(created, self.schema, self.channel).ready(lake, table)
         ground, names = self.ground, {name.lower() for name in self.ground.schema.fieldNames()}
@@ -74,7 +74,7 @@ def fit_columns(
     declared = StructType([])
     if table.schema is not None:
         declared = parsed_schema(lake.spark.session(), table.schema, str(table.place))
-    # A column that a flow brings beyond the declaration is kept, too.
+    # Keep columns of a flow that are not in the declaration, too.
     schema = StructType([*declared.fields, *new_columns(rows, declared)])
     if ground is not None:
         schema = _grown(widened(ground.schema, schema), schema)
@@ -84,13 +84,13 @@ def fit_columns(
 
 
 def _grown(schema: StructType, wanted: StructType) -> StructType:
-    """The columns of a table, and then those that it does not have yet."""
+    """The columns of a table, and then the wanted columns that it lacks."""
     names = {name.lower() for name in schema.fieldNames()}
     return StructType([*schema.fields, *(f for f in wanted.fields if f.name.lower() not in names)])
 
 
 def _widen(lake: Lake, ground: TableVersion, schema: StructType, *, channel: bool) -> TableVersion:
-    """The table with wider types, its files written again: any Delta reader can read them."""
+    """The table with wider types, with its files rewritten so that any Delta reader reads them."""
     began = lake.now()
     wider = [
         f"{new.name} {old.dataType.simpleString()} to {new.dataType.simpleString()}".upper()
