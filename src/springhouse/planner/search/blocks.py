@@ -1,6 +1,6 @@
 """In which shapes does data lie on a channel?
 
-Section 2.2 of 004. A block is the unit that is planned with:
+Section 2.2 of 004. A block is the unit of planning:
 
     base          B(T)          all of a relation, as of T
     strong delta  Δ(T1 ▷ T2)    rows to add and to delete, to get from B(T1) to B(T2), T1 ≺ T2;
@@ -9,7 +9,7 @@ Section 2.2 of 004. A block is the unit that is planned with:
                                 increments, or what a user adds
 
 Two blocks are the same if they hold the same data: channel, kind, start and end. The number of rows
-may be an estimate. Where the rows are stored is not known here.
+may be an estimate. A block does not know where its rows are stored.
 """
 
 from collections.abc import Iterable
@@ -34,12 +34,12 @@ def is_weak(kind: Kind) -> bool:
 
 
 def fits(kind: Kind, asked_kind: Kind) -> bool:
-    """Whether `kind` will do where `asked_kind` is asked for: a monotone delta is a strong one."""
+    """Whether `kind` can serve as `asked_kind`: a monotone delta is also a strong delta."""
     return kind == asked_kind or (kind == MONOTONE and asked_kind == STRONG)
 
 
 def accepted_kinds(wanted: Iterable[Kind]) -> frozenset[Kind]:
-    """All kinds that will do where these are asked for."""
+    """All kinds that can serve as one of these."""
     kinds = frozenset(wanted)
     return kinds | {MONOTONE} if STRONG in kinds else kinds
 
@@ -100,10 +100,10 @@ class Block:
 
 
 def apply_block(state: Provenance | None, block: Block) -> Provenance | None:
-    """What somebody who holds `state` holds after taking a block; None if it can't be taken.
+    """The state of a consumer with `state` after it applies a block; None if it can't.
 
-    A base replaces what was there. A delta is taken by the relaxed rule of section 2.4, so that the
-    result of asynchronous ones tells all that is mixed in it.
+    A base replaces the state. A delta is applied by the relaxed rule of section 2.4, so the result
+    of asynchronous deltas shows all versions that are mixed in it.
     """
     if block.start is None:
         return block.end

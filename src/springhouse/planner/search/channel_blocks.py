@@ -1,8 +1,9 @@
 """Which blocks can be made from a block on its own channel?
 
-`ChannelBlocks` holds the blocks of one channel that are at hand in a search. A new block makes
-chains possible, of deltas that abut (paper 004, section 6.2.2), and conversions (section 2.4). No
-block is made that ends out of the bounds of the channel, because nobody could read it.
+`ChannelBlocks` holds the blocks of one channel that are at hand in a search. A new block makes new
+chains of deltas that abut (paper 004, section 6.2.2) and new conversions (section 2.4) possible.
+The search makes no block that ends outside the bounds of the channel, because no reader could use
+it.
 
 A delta continues a base if, on each pathway that it moves, it starts where the base ends. With only
 one pathway, its start is the end of the base, and one look-up finds it.
@@ -46,7 +47,7 @@ class ChannelBlocks:
         self.by_end: dict[Provenance, list[PlannedBlock]] = {}
 
     def may_end(self, end: Provenance) -> bool:
-        """Whether a block that ends there is within the bounds of the channel."""
+        """Whether a block with this end is within the bounds of the channel."""
         usable = self._usable.get(end)
         if usable is None:
             usable = self._usable[end] = self._times.keeps(self._limits, end)

@@ -1,9 +1,9 @@
 """How does data change its shape on a channel?
 
-Section 2.4 of 004, Figure 2. A converter makes a block of one kind from one of another kind on the
-same channel. All but that from a strong to a weak delta also read the old base:
+Section 2.4 of 004, Figure 2. A converter makes a block of one kind from a block of another kind on
+the same channel. All converters except strong to weak delta also read the old base:
 
-    c^ΔB  B(T1), Δ(T2 ▷ T3)  ->  B(T4), T4 = (T1 - T2) + T3     relaxed: see `blocks.applied`
+    c^ΔB  B(T1), Δ(T2 ▷ T3)  ->  B(T4), T4 = (T1 - T2) + T3     relaxed: see `blocks.apply_block`
     c^BΔ  B(T1), B(T2)       ->  Δ(T1 ▷ T2)
     c^δB, c^Bδ               like these                         c^Δδ  Δ(T1 ▷ T2)  ->  δ(T1 ▷ T2)
     c^δΔ  B(T1), δ(T1 ▷ T2)  ->  Δ(T1 ▷ T2)
@@ -28,7 +28,7 @@ BUILT_IN: tuple[Way, ...] = ((STRONG, BASE), (BASE, STRONG))
 
 @dataclass(frozen=True)
 class WeakDelta:
-    """A kind of delta that is not built in, and the converters that come with it."""
+    """A kind of delta that is not built in, and its converters."""
 
     kind: Kind
     given: frozenset[Way]
@@ -69,12 +69,12 @@ class Converter:
 
     @property
     def reads_base(self) -> bool:
-        """Whether it reads the old base: all do but those from a strong to a weak delta."""
+        """Whether it reads the old base: only a converter from strong to weak delta does not."""
         return not (self.source == STRONG and is_weak(self.target))
 
     @cached_property
     def operator(self) -> Operator:
-        """The converter as the operator that it is."""
+        """The converter as an operator."""
         read = Port(self.channel, Base.OLD if self.reads_base else Base.NONE, (self.source,))
         return Operator(
             self.name, WidgetVariant.CONVERT, (read,), (Output(self.channel, self.target),)
@@ -82,6 +82,6 @@ class Converter:
 
 
 def converters(channel: str, weak: Iterable[WeakDelta] = ()) -> tuple[Converter, ...]:
-    """The converters of a channel: those built in, and those given with its weak deltas."""
+    """The converters of a channel: the built-in ones, and those of its weak deltas."""
     ways = [*BUILT_IN, *(way for each in weak for way in sorted(each.given))]
     return tuple(Converter(channel, *way) for way in dict.fromkeys(ways))

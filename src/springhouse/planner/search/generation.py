@@ -1,13 +1,13 @@
 """Which blocks can operators make from a new block and the blocks at hand?
 
 This is `blockGen` of Algorithm 1 in paper 004. (`channel_blocks` makes blocks on the channel of the
-new block.) A *filling* is what one input of an operator gets in an invocation: a base, a delta, or
-both. A filling moves the input from a start to an end, or leaves it where it is. A new block brings
-new fillings, and each new filling is combined with the known fillings of the other inputs. So each
-invocation comes up once, when the last block that it needs comes in.
+new block.) A *filling* is the data that one input of an operator gets in an invocation: a base, a
+delta, or both. A filling moves the input from a start to an end, or leaves it in place. A new block
+brings new fillings, and each new filling is combined with the known fillings of the other inputs.
+So each invocation appears once, when the last block that it needs arrives.
 
-A block that an operator reads has to end within the bounds of its channel. It need not start there,
-because an input that is brought up to date was behind before.
+A block that an operator reads has to end within the bounds of its channel. It may start outside,
+because an input was behind before the refresh.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -24,7 +24,7 @@ from springhouse.planner.search.part import Outlet, Part, Socket
 from springhouse.planner.search.workflow import Workflow
 
 MOST_COMBINATIONS = 256
-"""The most combinations of fillings that are kept for one operator with many inputs."""
+"""The maximum number of combinations of fillings kept for one operator with many inputs."""
 
 
 _ALWAYS = (-inf, inf)
@@ -33,7 +33,7 @@ _Parts = Sequence[tuple[str, Provenance]]
 
 
 class Filling:
-    """What one input gets: its start and end, and the blocks that move it.
+    """The data for one input: its start and end, and the blocks that move it.
 
     `starts` and `ends` are the intervals `(T+, T-)` in which start and end were right.
     """
@@ -57,7 +57,7 @@ _UNTOUCHED = Filling(Provenance(), Provenance())
 
 
 class _Site:
-    """An operator, and the fillings that each of its ports can get by now."""
+    """An operator, and the fillings found so far for each of its ports."""
 
     __slots__ = ("fillings", "held", "outlet", "own", "seen_still", "times")
 
@@ -86,7 +86,7 @@ class Generation:
     ) -> None:
         """`own` are the newest bases of channels that are written in place.
 
-        `superseded` are older bases: nobody reads them unless consistency needs one.
+        `superseded` are older bases: an operator reads one only if consistency needs it.
         """
         self._workflow = workflow
         self._part = part
@@ -100,17 +100,17 @@ class Generation:
         self._sites: dict[Outlet, _Site | None] = {}
 
     def _site(self, outlet: Outlet) -> _Site | None:
-        """The fillings of an operator; None if it has no state that it could change."""
+        """The fillings of an operator; None if it should change a state that does not exist."""
         if outlet in self._sites:
             return self._sites[outlet]
         own = self._own.get(outlet.channel) if outlet.operator.in_place else None
-        # A change needs a state to change.
+        # Without a state, an operator in place has nothing to change.
         is_idle = outlet.operator.in_place and outlet.operator.moves and own is None
         site = self._sites[outlet] = None if is_idle else _Site(outlet, own, self._times)
         return site
 
     def may_end(self, channel: str, end: Provenance) -> bool:
-        """Whether the channel is in the search, and a block may end there."""
+        """Whether the channel is in the search, and a block on it may have this end."""
         lane = self._lanes.get(channel)
         return lane is not None and lane.may_end(end)
 
@@ -128,7 +128,7 @@ class Generation:
                     invocations += self._combined(site, socket.number, filling)
         return invocations
 
-    # --- What one input gets ---------------------------------------------------------------------
+    # --- Fillings of one input -------------------------------------------------------------------
 
     def _with_base(
         self, site: _Site, socket: Socket, base: PlannedBlock, lane: ChannelBlocks
@@ -181,7 +181,7 @@ class Generation:
     def _standing(
         self, site: _Site, socket: Socket, end: Provenance, lane: ChannelBlocks
     ) -> list[Filling]:
-        """The filling of an input that stands still at `end` and of which nothing is read."""
+        """The filling of an input that stands still at `end` and is not read."""
         if not socket.stands_without_base or (socket.number, end) in site.seen_still:
             return []
         site.seen_still.add((socket.number, end))
@@ -191,8 +191,8 @@ class Generation:
 
     def _stands(self, site: _Site, port: Port, end: Provenance, lane: ChannelBlocks) -> bool:
         """Whether an input may be read at `end`, without moving."""
-        # An operator in place reads what its state reflects. If another input drives it, it may
-        # read whatever the bounds allow.
+        # An operator in place reads the versions that its state reflects. If another input drives
+        # it, it may read any version within the bounds.
         return lane.may_end(end) and (not port.moves or self._continues(site, port, end))
 
     def _continues(self, site: _Site, port: Port, start: Provenance) -> bool:
@@ -203,10 +203,10 @@ class Generation:
         part = self._workflow.composed(site.outlet.channel, ((port.channel, start),)).reflected
         return all(held.get(key) == versions for key, versions in part.items())
 
-    # --- What all inputs give together -----------------------------------------------------------
+    # --- Invocations of all inputs together ------------------------------------------------------
 
     def _combined(self, site: _Site, number: int, filling: Filling) -> list[Invocation]:
-        """The invocations of an operator in which this filling takes part."""
+        """The invocations of an operator with this filling."""
         invocations = []
         moves = site.outlet.operator.moves
         for chosen in self._combinations(site, number, filling):
@@ -219,7 +219,7 @@ class Generation:
 
     @staticmethod
     def _combinations(site: _Site, number: int, filling: Filling) -> list[list[Filling]]:
-        """The filling with fillings of the other ports that go together with it."""
+        """The filling, with compatible fillings of the other ports."""
         if not site.outlet.is_joining:
             return [[filling]]
         synchronous, slack = site.outlet.operator.synchronous, site.outlet.slack
@@ -265,7 +265,7 @@ class Generation:
         return Invocation(site.outlet.operator, tuple(holdings), tuple(readings), outputs)
 
     def _made(self, site: _Site, chosen: Sequence[Filling]) -> tuple[Block, ...]:
-        """The blocks that come out; none if no block ends within bounds."""
+        """The resulting blocks; none if no block ends within bounds."""
         outlet, compose = site.outlet, self._workflow.composed
         operator = outlet.operator
         ends = starts = list(zip(outlet.sources, [each.end for each in chosen], strict=True))

@@ -2,9 +2,9 @@
 
 This is `selectOutputBlocks` of paper 004 (section 6.1), for one output. Consumers take a block if
 they accept its kind, if it brings them forward (monotonicity), and if their new state is no more
-inconsistent than promised. A block grants a wish if all bounds are kept after it. Where bounds on
-several pathways are broken, several blocks in a row may grant the wish: an asynchronous union moves
-one side at a time, and that is often far cheaper than one block that moves both.
+inconsistent than promised. A block grants a wish if it leaves all bounds kept. If bounds on several
+pathways are broken, several blocks in a row may grant the wish: an asynchronous union moves one
+side at a time, and this is often far cheaper than one block that moves both sides.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,10 +15,10 @@ from springhouse.planner.search.blocks import Block, Kind, accepted_kinds, apply
 from springhouse.planner.search.workflow_plan import Wish
 
 _MOST_IN_A_ROW = 4
-"""The most blocks in a row that are tried to grant one wish."""
+"""The maximum number of blocks in a row to grant one wish."""
 
 _MOST_TRIED = 24
-"""Rows are made of so many blocks, the cheapest."""
+"""The number of blocks that rows are made of: the cheapest blocks."""
 
 _After = tuple[Provenance, frozenset[str]]
 
@@ -27,7 +27,7 @@ Row = tuple[int, ...]
 
 
 class Granting:
-    """Says which blocks grant the wishes of one search."""
+    """Finds the blocks that grant the wishes of one search."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class Granting:
         return self._at_first(channel, block) is not None
 
     def reaches(self, channel: str, block: Block) -> Provenance | None:
-        """What consumers hold after this block alone; None if they can't take it."""
+        """The state of consumers after this block alone; None if they can't take it."""
         after = self._at_first(channel, block)
         return None if after is None else after[0]
 
@@ -88,7 +88,7 @@ class Granting:
                     waiting.append((state, left, (*row, number)))
 
     def reached(self, channel: str, blocks: Sequence[Block]) -> Provenance | None:
-        """What consumers hold after these blocks."""
+        """The state of consumers after these blocks."""
         held = self._held.get(channel)
         for block in blocks:
             held = apply_block(held, block)

@@ -1,7 +1,7 @@
 """What is one step of a search?
 
 A *holding* is a block with one plan to get it (`PlannedBlock`). An *invocation* is an operator on
-holdings. Its cost and its rows are estimated only once it proves to be of use.
+holdings. The search estimates its cost and rows only after it proves useful.
 """
 
 from typing import NamedTuple
@@ -12,7 +12,7 @@ from springhouse.planner.search.operators import Operator
 
 
 class PlannedBlock:
-    """A block and one plan to get it: the invocations in it, as bits, and what they cost."""
+    """A block and one plan to get it: the invocations in the plan, as bits, and their cost."""
 
     __slots__ = ("block", "cost", "mask")
 

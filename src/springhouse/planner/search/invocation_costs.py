@@ -1,7 +1,7 @@
 """What will an invocation cost, and how many rows come out?
 
-The planner asks `Costs`. A warehouse answers with what it learned from finished
-refreshes, the same numbers as its scheduler's. A simulator answers with what it assumes.
+The planner asks `Costs`. A warehouse answers from its finished refreshes, with the same numbers as
+its scheduler's. A simulator answers with its assumptions.
 """
 
 from collections.abc import Sequence
@@ -18,9 +18,9 @@ class InputRead(NamedTuple):
 
 
 class Estimate(NamedTuple):
-    """What an invocation costs, and the rows of each block that it makes.
+    """The cost of an invocation, and the rows of each block that it makes.
 
-    For an operator in place these are the rows of the new base, and those that changed.
+    For an operator in place these are the rows of the new base, and the changed rows.
     """
 
     cost: float
@@ -28,11 +28,11 @@ class Estimate(NamedTuple):
 
 
 class Costs(Protocol):
-    """Tells what an invocation is expected to cost."""
+    """Estimates the costs of invocations."""
 
     def estimate(self, operator: Operator, readings: Sequence[InputRead]) -> Estimate:
-        """There is a reading for each port, and for one in place a last one for its own base.
+        """The expected cost of an invocation; more rows must never cost less.
 
-        More rows must never cost less.
+        There is one reading for each port. An operator in place has one more, for its own base.
         """
         ...

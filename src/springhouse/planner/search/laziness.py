@@ -1,18 +1,18 @@
-"""How much does a plan cost at least that uses an existing block?
+"""What is the least cost of a plan that uses an existing block?
 
-Consumers have long passed an old base and the deltas that lead up from it. These are of use only to
-make a new base, and that means to read the old one. So every plan that uses them costs at least as
-much as the cheapest operator that reads the old base:
+Consumers passed an old base and the deltas that continue it long ago. These blocks are useful only
+to make a new base, and this requires reading the old base. So every plan that uses them costs at
+least as much as the cheapest operator that reads the old base:
 
     least(B on X) = min over operators and converters of the cost to read B, and nothing else
-    least(Δ on X) = min of least(B) over X and all below it, if Δ starts before where consumers are
+    least(Δ on X) = min of least(B) over X and all below it, if Δ starts before the consumers' state
 
 The same holds for a delta of X if its results exist already. If a channel is made from X alone, the
 deltas on that channel count as taken by consumers: to make them again from X would cost more than
 to use them.
 
-Such a block is put on the queue at that cost instead of at 0. Most searches end before they reach
-it. This is right only if the cost never falls when more rows are read.
+The search puts such a block on the queue at that cost instead of at 0. Most searches end before
+they reach it. This is correct only if more rows never cost less.
 """
 
 from collections.abc import Collection, Container, Iterable, Mapping, Sequence
@@ -43,8 +43,8 @@ class Laziness:
     ) -> None:
         """`blocks` are in the order of the workflow.
 
-        `reached` is how far all consumers are on each pathway of each channel. `outputs` are the
-        channels whose blocks consumers take as they are.
+        `reached` has the version that all consumers have reached, for each pathway of each channel.
+        `outputs` are the channels whose blocks consumers take unchanged.
         """
         self._workflow, self._part, self._blocks = workflow, part, blocks
         self._reached, self._outputs = reached, outputs
@@ -66,14 +66,14 @@ class Laziness:
             self._delta[channel] = least
 
     def least(self, block: Block) -> float:
-        """What a plan costs at least that uses a block; 0 if nothing is known."""
+        """The least cost of a plan that uses a block; 0 if it is unknown."""
         if block.start is None:
             return self._base[block.channel]
         least = self._delta[block.channel]
         return least if 0.0 < least < inf and self._is_behind(block, block.start) else 0.0
 
     def _is_behind(self, block: Block, start: Provenance) -> bool:
-        """Whether a delta starts before where consumers are, and nowhere after."""
+        """Whether a delta starts before the consumers' state on a pathway, and on none after it."""
         passed = self._passed.get(block.channel)
         if passed is None:
             passed = self._passed[block.channel] = self._how_far(block.channel)
@@ -88,7 +88,7 @@ class Laziness:
         return behind
 
     def _how_far(self, channel: str) -> Mapping[str, int]:
-        """How far consumers are on a channel, counting blocks made from it alone as taken."""
+        """The versions that consumers reached; blocks made from this channel alone are taken."""
         reached = self._reached.get(channel, {})
         if not reached or channel in self._outputs:
             return reached
@@ -108,7 +108,7 @@ class Laziness:
 def _ready(
     blocks: Iterable[Block], kinds: Collection[Kind], reached: Mapping[str, int]
 ) -> dict[str, int]:
-    """How far deltas of kinds that operators make lead on from where consumers are."""
+    """The versions to which deltas of these kinds lead from the consumers' state."""
     ready = dict(reached)
     deltas = [block for block in blocks if block.start is not None and block.kind in kinds]
     while deltas:
@@ -128,7 +128,7 @@ def _ready(
 
 
 def _least(rows: float, reading: Iterable[tuple[Operator, int]], costs: Costs) -> float:
-    """The lowest cost at which one of these operators reads a base of so many rows."""
+    """The lowest cost at which one of these operators reads a base with this number of rows."""
     least, base = inf, InputRead(rows)
     for operator, number in reading:
         readings = [_NO_ROWS] * len(operator.ports)

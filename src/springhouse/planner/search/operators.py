@@ -1,14 +1,14 @@
-"""What does an operator read, and what does it make of it?
+"""Which data does an operator read, and which blocks does it make?
 
 The signatures of 004 section 2.3. An operator reads, from each of its inputs, one of
 
     B(T)    B(T1), Δ(T1 ▷ T2)    Δ(T1 ▷ T2)    B(T2), Δ(T1 ▷ T2)    nothing at all
 
-and with S and E, the starts and ends of its inputs put together (a base starts where it ends, and
-so does an input that stands still), it makes `B(E)` if all inputs are bases, else `Δ(S ▷ E)`. A
-synchronous one wants S and E to be consistent. One that works *in place* reads its own channel's
-newest base B(T), too, and makes `B(T')` and `Δ(T ▷ T')` at once, where `T' = (T - S) + E`: that is
-what a refresh of a table in a warehouse does.
+S and E are the combined starts and ends of its inputs. (The start of a base is its end. The same
+holds for an input that stands still.) The operator makes `B(E)` if all inputs are bases, and else
+`Δ(S ▷ E)`. A synchronous operator requires S and E to be consistent. An operator that works *in
+place* also reads the newest base B(T) of its own channel, and makes `B(T')` and `Δ(T ▷ T')` at
+once, where `T' = (T - S) + E`: this is a refresh of a table in a warehouse.
 """
 
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ class Base(Enum):
 
 
 class WidgetVariant(Enum):
-    """In which way an operator does its widget's work."""
+    """The way in which an operator does the work of its widget."""
 
     BATCH = "batch"
     INCREMENTAL = "incremental"
@@ -39,7 +39,7 @@ class WidgetVariant(Enum):
 
 @dataclass(frozen=True)
 class Port:
-    """What an operator reads from one input: a base, a delta of one of these kinds, or both."""
+    """The data that an operator reads from one input: a base, a delta of these kinds, or both."""
 
     channel: str
     base: Base
@@ -61,7 +61,7 @@ def base_of(channel: str) -> Port:
 
 
 def delta_of(channel: str, *kinds: Kind) -> Port:
-    """Δ(T1 ▷ T2), or weak deltas where named."""
+    """Δ(T1 ▷ T2), or weak deltas of the named kinds."""
     return Port(channel, Base.NONE, kinds or (STRONG,))
 
 
@@ -82,7 +82,7 @@ def nothing_of(channel: str) -> Port:
 
 @dataclass(frozen=True)
 class Output:
-    """What an operator makes."""
+    """One result of an operator."""
 
     channel: str
     kind: Kind

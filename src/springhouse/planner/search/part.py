@@ -1,8 +1,9 @@
 """Which part of a workflow does a search look at?
 
-A planner is asked again and again, and mostly the same few channels have to move. A `Part` holds
-what depends only on these channels and not on their blocks: which operators read where, which kinds
-of blocks they make, and how inconsistent an output may be. It is worked out once.
+A planner plans again and again, and usually the same few channels have to move. A `Part` holds the
+facts that depend only on these channels and not on their blocks: which operators read which
+channels, which kinds of blocks they make, and how inconsistent an output may be. These facts are
+computed once.
 """
 
 from collections.abc import Iterable, Mapping
@@ -24,14 +25,14 @@ class Socket:
         self.kinds = accepted_kinds(self.port.deltas)
         if self.port.base is not Base.NONE:
             self.kinds |= {BASE}
-        # An input of which only deltas are read may stand still at the end of any of its blocks.
-        # That is of use only if another input moves.
+        # If an operator reads only deltas of an input, the input may stand still at the end of any
+        # of its blocks. This is useful only if another input moves.
         others = (port for other, port in enumerate(operator.ports) if other != number)
         self.stands_without_base = self.port.base is Base.NONE and any(p.moves for p in others)
 
 
 class Outlet:
-    """An operator: where it reads, and how inconsistent its output may be."""
+    """An operator: its input channels, and how inconsistent its output may be."""
 
     __slots__ = (
         "channel",
@@ -63,7 +64,7 @@ class Part:
     ) -> None:
         made = tuple(made)
         read = (each for channel in made for each in workflow.reads[channel])
-        # In the order of the workflow, so that equal costs are always decided in the same way.
+        # In the order of the workflow, so that ties of costs always give the same plan.
         self.channels = sorted({*made, *read}, key=workflow.position.__getitem__)
         self.limits = {channel: limits.get(channel, NO_LIMITS) for channel in self.channels}
         self.with_one_pathway = frozenset(
@@ -101,14 +102,14 @@ class Part:
                 self.reading_bases[channel].append((converter.operator, 0))
 
     def _note_sockets(self, outlet: Outlet) -> None:
-        """Note where an operator reads."""
+        """Note the channels that an operator reads."""
         for socket in outlet.sockets:
             self._sockets[socket.port.channel].append((outlet, socket))
             if socket.port.base is not Base.NONE:
                 self.reading_bases[socket.port.channel].append((outlet.operator, socket.number))
 
     def readers(self, channel: str, kind: Kind) -> list[tuple[Outlet, Socket]]:
-        """The sockets that read blocks of a kind, or may stand still where such a block ends."""
+        """The sockets that read blocks of a kind, or may stand still at the end of such a block."""
         readers = self._readers.get((channel, kind))
         if readers is None:
             readers = self._readers[channel, kind] = [

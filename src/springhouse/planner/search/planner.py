@@ -1,8 +1,8 @@
 """What is the cheapest plan that brings every stale output within its bounds?
 
-A `Planner` knows a workflow, its bounds and its outputs. It is asked again and again, each time
-with a `Situation`: which blocks there are, and what consumers hold. It says which outputs are stale
-(wishes), lets `search` find the cheapest plan, and says which blocks are of no more use.
+A `Planner` knows a workflow, its bounds and its outputs. Each request comes with a `Situation`: the
+existing blocks, and the states of consumers. The planner finds the stale outputs (wishes), lets
+`search` find the cheapest plan, and says which blocks are still useful.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -39,7 +39,7 @@ _MOST_BLOCKS_OF_A_WIDE_SEARCH = 1_000
 
 
 _MOST_PARTS = 256
-"""How many parts of a workflow are remembered."""
+"""The maximum number of remembered parts of a workflow."""
 
 
 class Planner:
@@ -56,7 +56,7 @@ class Planner:
         self._inputs = frozenset(workflow.inputs)
         self.outputs = outputs
         self.switches = switches or Switches()
-        # Outputs that take deltas and that nobody else reads.
+        # Outputs that take deltas and that no operator reads.
         self._ends = [
             channel
             for channel, kinds in outputs.items()
@@ -71,7 +71,7 @@ class Planner:
 
     @cached_property
     def asked(self) -> Mapping[str, Mapping[str, float]]:
-        """How long data may wait on each pathway of each channel, for it and all made from it."""
+        """How long data may wait on each pathway of a channel, for it and for channels below it."""
         return strictest_staleness(self.workflow, self.limits)
 
     def wishes(self, situation: Situation, among: Iterable[str] | None = None) -> list[Wish]:
@@ -175,7 +175,7 @@ class Planner:
     def _to_be_made(
         self, wished: Iterable[str], situation: Situation, times: Times, switches: Switches
     ) -> Mapping[str, None]:
-        """The channels on which blocks may be planned: those wished, and those they need."""
+        """The channels on which blocks may be planned: wished channels, and channels they need."""
         channels: dict[str, None] = {}
         waiting = list(wished)
         while waiting:
@@ -191,14 +191,14 @@ class Planner:
 
     def _rests(self, channel: str, situation: Situation, times: Times) -> bool:
         limits = self.tightest[channel]
-        # The newest block is most likely good enough, and mostly it came last.
+        # The newest block is most likely good enough, and usually it is the last one.
         for block in reversed(situation.blocks.get(channel, ())):
             if block.start is None and times.keeps(limits, block.end):
                 return True
         return False
 
     def useful(self, situation: Situation) -> dict[str, list[Block]]:
-        """The blocks that may be of use, now or later; deltas that abut are one."""
+        """The blocks that may be useful, now or later; deltas that abut become one."""
         frontier_of = frontiers(self.workflow, situation.held, self.workflow.order)
         return self._narrowed(self.switches, situation, frontier_of)
 

@@ -2,20 +2,21 @@
 
 Sections 6.2 and 6.3 of paper 004. Each rule has its switch.
 
-* Old blocks. The frontier of an output is what its consumers hold. The frontier of a channel
-  upstream is the part of that which comes from this channel. Blocks before the newest base at or
-  before the frontier are of no more use. On an output that takes deltas and that no operator reads,
-  no block at or before the frontier is of use.
-* Compulsory chains. Deltas that abut are one, unless a base or the frontier lies between them.
+* Old blocks. The frontier of an output is the provenance that its consumers hold. The frontier of a
+  channel upstream is the part of it that comes from this channel. Blocks before the newest base at
+  or before the frontier are useless. On an output that takes deltas and that no operator reads, all
+  blocks at or before the frontier are useless.
+* Compulsory chains. Deltas that abut become one, unless a base or the frontier lies between them.
 * Overkill. A block is not planned if an older block of its kind exists that is good enough. A
-  strong delta is not planned if a monotone delta with the same ends is at hand, because that holds
+  strong delta is not planned if a monotone delta with the same ends is at hand, because both hold
   the same rows. A channel rests if a base on it is good enough for all its readers: no block is
   planned on it, and the search leaves out the channels above it unless another channel needs them.
 * Long term. A block is not planned if a fresher block of its kind is planned: a channel that is
-  refreshed at all is refreshed fully, so that it can rest for longer. The paper compares all
-  pathways. Here a block does not outdate another that leaves a pathway alone which it moves. Costs
-  decide whether to move that pathway, or an asynchronous refresh would never win against one of all
-  inputs. Of existing bases the newest is read, unless consistency needs an older one.
+  refreshed at all is refreshed fully, so that it can rest longer. The paper compares all pathways.
+  Here a block that moves a further pathway does not outdate a block that leaves this pathway alone:
+  costs decide whether to move the pathway. Else an asynchronous refresh would never win against a
+  refresh from all inputs. Of existing bases an operator reads the newest, unless consistency needs
+  an older one.
 
 The last two rules compare only blocks of the same pathways: a delta of one side of a union is not
 "older" than a delta of both sides.
@@ -36,9 +37,9 @@ class Switches:
     """The rules that narrow the search; the basic algorithm of section 6.1 has none of them.
 
     `plans_per_block` is the number of plans kept for one block. Algorithm 1 keeps one. But plans
-    share steps, and the cheapest plan of two blocks need not contain the cheapest plan of either.
-    None keeps all plans that could matter, and only then is the answer always the cheapest. With
-    `stop_early` the search ends when it can grant every wish. It ends in any case after
+    share steps, and the cheapest plan for two blocks may contain the cheapest plan for neither.
+    With None the search keeps all plans that could matter, and only then is its answer always the
+    cheapest. With `stop_early` the search ends when it can grant every wish. It always ends after
     `most_blocks`.
     """
 
@@ -62,7 +63,7 @@ BASIC = Switches(
     stop_early=False,
     most_blocks=None,
 )
-"""Section 6.1: no rule, and the cheapest plan of all."""
+"""Section 6.1: no rules, and the cheapest of all plans."""
 
 
 def prune_blocks(
@@ -84,7 +85,7 @@ def prune_blocks(
 def frontiers(
     workflow: Workflow, held: Mapping[str, Provenance], among: Sequence[str]
 ) -> dict[str, tuple[Provenance, ...]]:
-    """What consumers hold of each channel, directly or through others (section 6.2.1).
+    """The provenance that consumers hold of each channel, directly or not (section 6.2.1).
 
     `among` is in the order of the workflow.
     """
@@ -100,7 +101,7 @@ def frontiers(
 
 
 def without_old(blocks: Sequence[Block], frontier: Sequence[Provenance]) -> list[Block]:
-    """The blocks that may still be of use (section 6.2.1)."""
+    """The blocks that may still be useful (section 6.2.1)."""
     if not frontier:
         return list(blocks)
     reached = _bases_reached(blocks, frontier)
@@ -114,7 +115,7 @@ def without_old(blocks: Sequence[Block], frontier: Sequence[Provenance]) -> list
 
 
 def _bases_reached(blocks: Sequence[Block], frontier: Sequence[Provenance]) -> list[Provenance]:
-    """Where the bases end that all consumers have reached."""
+    """The ends of the bases that all consumers have reached."""
     return [
         block.end
         for block in blocks
@@ -123,18 +124,18 @@ def _bases_reached(blocks: Sequence[Block], frontier: Sequence[Provenance]) -> l
 
 
 def without_delivered(blocks: Sequence[Block], held: Provenance) -> list[Block]:
-    """The blocks that are news to consumers who hold this."""
+    """The blocks with newer data than consumers hold."""
     return [each for each in blocks if not _at_or_before(each.end, held)]
 
 
 def chain_deltas(blocks: Sequence[Block], frontier: Sequence[Provenance]) -> list[Block]:
-    """The blocks, with deltas that abut put together where nothing lies between (section 6.2.2)."""
+    """The blocks; deltas that abut with nothing between them become one (section 6.2.2)."""
     deltas = [block for block in blocks if block.start is not None]
     if len(deltas) < 2:
         return list(blocks)
     bases = [block for block in blocks if block.start is None]
     between = [each.latest for each in frontier] + [base.end.latest for base in bases]
-    # Mostly the deltas are in order.
+    # Usually the deltas are in order.
     chains = _chains_in_order(deltas, between) or _chains(deltas, between)
     if len(chains) == len(deltas):
         return list(blocks)
@@ -146,7 +147,7 @@ def chain_deltas(blocks: Sequence[Block], frontier: Sequence[Provenance]) -> lis
 def _chains_in_order(
     deltas: Sequence[Block], between: Collection[Mapping[str, int]]
 ) -> list[list[Block]]:
-    """Chains of deltas each of which begins where the one before ends; none if one does not."""
+    """Chains of deltas, if each delta begins at the end of the one before; else none."""
     chain = [deltas[0]]
     chains = [chain]
     for one, other in pairwise(deltas):
@@ -160,7 +161,7 @@ def _chains_in_order(
 
 
 def _chains(deltas: Sequence[Block], between: Collection[Mapping[str, int]]) -> list[list[Block]]:
-    """Chains of deltas of a kind, where one alone begins at the end of another alone."""
+    """Chains of deltas of a kind, joined where only one delta ends and only one begins."""
     before: dict[tuple[Kind, Provenance], Block | None] = {}
     after: dict[tuple[Kind, Provenance | None], Block | None] = {}
     for block in deltas:
@@ -199,13 +200,13 @@ def superseded_bases(blocks: Mapping[str, Sequence[Block]]) -> set[Block]:
     for on_channel in blocks.values():
         bases = [block for block in on_channel if block.kind == BASE]
         if len(bases) > 1:
-            ends = [base.end for base in reversed(bases)]  # Mostly the last one is the newest.
+            ends = [base.end for base in reversed(bases)]  # Usually the last one is the newest.
             superseded |= {base for base in bases if any(is_older(base.end, end) for end in ends)}
     return superseded
 
 
 def reached_by_all(frontier: Sequence[Provenance]) -> dict[str, int]:
-    """How far all consumers are on each pathway."""
+    """The version that all consumers have reached on each pathway."""
     reached: dict[str, int] = {}
     for each in frontier:
         for pathway, newest in each.latest.items():
@@ -214,7 +215,7 @@ def reached_by_all(frontier: Sequence[Provenance]) -> dict[str, int]:
 
 
 def is_outdated(one: Provenance, other: Provenance, reached: Mapping[str, int]) -> bool:
-    """Whether `other` moves what `one` moves, and moves it further (section 6.3)."""
+    """Whether `other` moves the same pathways as `one`, and moves them further (section 6.3)."""
     if one.reflected.keys() != other.reflected.keys():
         return False
     further = False
@@ -229,7 +230,7 @@ def is_outdated(one: Provenance, other: Provenance, reached: Mapping[str, int]) 
 
 
 def is_older(one: Provenance, other: Provenance) -> bool:
-    """Whether `one ≺ other`, and both speak of the same pathways."""
+    """Whether `one ≺ other`, and both have the same pathways."""
     return one.reflected.keys() == other.reflected.keys() and one.precedes(other)
 
 

@@ -1,16 +1,16 @@
 """Which invocations grant all wishes at the lowest cost?
 
 Algorithm 1 of paper 004 (section 6.1) is like Dijkstra's shortest paths, with blocks as places and
-operator invocations as roads. Again and again the search takes the cheapest block off a queue
-(`_is_new`), and puts all blocks on the queue that operators can make from it and from the blocks
-taken before (`generation`, `_offer`). A plan is a set of invocations, kept as the bits of a number.
-Its cost counts each invocation once, also if several blocks need its result:
+operator invocations as roads. In each step the search takes the cheapest block off a queue
+(`_is_new`). Then it puts all blocks on the queue that operators can make from this block and from
+the blocks taken before (`generation`, `_offer`). A plan is a set of invocations, kept as the bits
+of a number. Its cost counts each invocation once, even if several blocks need its result:
 
     cost(p ∪ q) = cost(p) + cost(q - p)      never less than either, so blocks come off in order
 
 `granting` says which blocks grant a wish. The search is over when it knows, for each wish, a way to
 grant it that costs no more than the cheapest block on the queue. Then `_chosen` picks a way for
-each wish, so that all together are cheap.
+each wish, so that the total cost is low.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -111,8 +111,8 @@ class Search:
         superseded = superseded_bases(task.blocks) if switches.long_term else ()
         self._generation = Generation(workflow, task.part, own, self._times, superseded)
         self._nodes: dict[Block, _SearchNode] = {}
-        # By cost, and then the fresher block first, also among existing blocks: a chain of deltas
-        # then grows from its new end, and chains that end before it are outdated (section 6.3).
+        # Ordered by cost, and then the fresher block first, also among existing blocks: a chain of
+        # deltas then grows from its new end, and chains with older ends are outdated (section 6.3).
         self._queue: list[tuple[float, int, int, PlannedBlock]] = []
         self._ticks = count()
         self._numbers: dict[tuple[str, tuple[Block, ...]], int] = {}
@@ -134,12 +134,12 @@ class Search:
         self._enough: dict[tuple[str, Kind], list[Provenance]] = {}
         self.explored = 0
         self._most_blocks = inf if switches.most_blocks is None else switches.most_blocks
-        # Only the end shows which of several plans for a block suits several wishes best.
+        # Only at the end is it known which of several plans for a block suits several wishes best.
         keeps_all = switches.plans_per_block is None and len(task.wishes) > 1
         self._stops_early = switches.stop_early and not keeps_all
 
     def run(self) -> WorkflowPlan:
-        """Search, and choose what to do."""
+        """Search, and choose the plan."""
         self._fill_queue(lazily=self._switches.stop_early)
         while self._queue and not self._is_over(self._queue[0][0]):
             cost, *_, holding = heappop(self._queue)
@@ -150,7 +150,7 @@ class Search:
         return self._chosen()
 
     def directly(self) -> list[tuple[float, PlanStep]]:
-        """All steps that read existing blocks alone, each with its cost."""
+        """All steps that read only existing blocks, each with its cost."""
         self._fill_queue()
         steps: dict[tuple[str, tuple[Block, ...]], tuple[float, PlanStep]] = {}
         while self._queue:
@@ -199,7 +199,7 @@ class Search:
         heapify(self._queue)
 
     def _is_new(self, holding: PlannedBlock) -> bool:
-        """Whether a block off the queue is worth a look; then it is remembered."""
+        """Whether a block taken off the queue is new and useful; then the search remembers it."""
         block = holding.block
         node = self._nodes[block]
         if node.done and self._is_dominated(node, holding.mask):
@@ -222,7 +222,7 @@ class Search:
         return any(settled.mask & mask == settled.mask for settled in node.done)
 
     def _is_over(self, cheapest: float) -> bool:
-        """Whether the search can end: everything from now on costs at least `cheapest`."""
+        """Whether the search can end: all further blocks cost at least `cheapest`."""
         if self.explored >= self._most_blocks:
             return True
         if not self._stops_early:
@@ -236,7 +236,7 @@ class Search:
         return True
 
     def _offer(self, invocation: Invocation) -> int:
-        """Put the outputs on the queue; the number plus one, or 0 if none is of use."""
+        """Put the outputs on the queue; its number plus one, or 0 if no output is useful."""
         outputs = [each if self._is_worth(each) else None for each in invocation.makes]
         if not any(outputs):
             return 0
@@ -266,7 +266,7 @@ class Search:
         return number + 1
 
     def _number(self, invocation: Invocation) -> int:
-        """The bit of an invocation; the same operator on the same blocks always has the same."""
+        """The bit of an invocation; the same operator on the same blocks keeps its bit."""
         key = (invocation.operator.name, tuple(each.block for each in invocation.holdings))
         number = self._numbers.get(key)
         if number is not None:
@@ -285,7 +285,7 @@ class Search:
             self._in_place[channel] = self._in_place.get(channel, 0) | 1 << number
         return number
 
-    # --- What is worth a plan --------------------------------------------------------------------
+    # --- Useful blocks ---------------------------------------------------------------------------
 
     def _is_worth(self, block: Block) -> bool:
         node = self._nodes.get(block)
@@ -309,10 +309,10 @@ class Search:
         return True
 
     def _is_applicable(self, block: Block) -> bool:
-        """Whether consumers can apply a block, where nobody else reads it."""
+        """Whether consumers can apply a block that no operator reads."""
         if block.channel not in self._task.ends or block.start is None:
             return True
-        # A delta that nobody reads but consumers has to begin where they are.
+        # A delta that only consumers read has to begin at their state.
         held = self._held.get(block.channel)
         return held is not None and held.convertible(block.start, block.end)
 
@@ -322,7 +322,7 @@ class Search:
         return same is not None and (same.exists or bool(same.done))
 
     def _good_enough(self, channel: str, kind: Kind) -> list[Provenance]:
-        """Where existing blocks of a kind end that are within all limits; none on an output."""
+        """The ends of existing blocks of a kind within all limits; none on an output."""
         ends = self._enough.get((channel, kind))
         if ends is None:
             ends = self._enough[channel, kind] = []
@@ -348,7 +348,7 @@ class Search:
     # --- Plans as sets ---------------------------------------------------------------------------
 
     def _together(self, holdings: Iterable[PlannedBlock]) -> tuple[int, float] | None:
-        """The union of all plans, and its cost; None if they can't all be carried out."""
+        """The union of all plans, and its cost; None if one run can't do all of them."""
         mask, cost = 0, 0.0
         for each in holdings:
             if each.mask == 0:
@@ -379,7 +379,7 @@ class Search:
             registered = self._registered[bit.bit_length() - 1]
             cost += registered.estimate.cost
             operator = registered.invocation.operator
-            # A plan writes a table once: two states can't both follow the present one.
+            # A plan writes a table once: two states can't both follow the present state.
             if operator.in_place and self._in_place[operator.outputs[0].channel] & into:
                 return None
         return mask, cost
@@ -387,7 +387,7 @@ class Search:
     # --- The choice ------------------------------------------------------------------------------
 
     def _ways_to_grant(self, channel: str) -> list["_Candidate"]:
-        """All ways to grant a wish: first those that leave the fewest pathways broken."""
+        """All ways to grant a wish; ways that leave the fewest pathways broken come first."""
         mending = self._mending[channel]
         ways = []
         for left, row in self._granting.rows(channel, [each.block for each in mending]):
@@ -399,7 +399,7 @@ class Search:
         return ways[:_MOST_CHOICES]
 
     def _chosen(self) -> WorkflowPlan:
-        """A plan with a way for each wish, so that all together are cheap (`selectOutputBlocks`).
+        """A plan with a way for each wish, with a low total cost (`selectOutputBlocks`).
 
         Wishes downstream choose first: blocks that they need may grant other wishes.
         """
@@ -461,7 +461,7 @@ class Search:
         return replace(wish, blocks=tuple(blocks), reaches=reaches, left=tuple(sorted(left)))
 
     def _steps(self, mask: int) -> tuple[PlanStep, ...]:
-        """The invocations of a plan, each after those that make what it reads."""
+        """The invocations of a plan, each after the invocations that make its blocks."""
         waiting = []
         while mask:
             bit = mask & -mask

@@ -28,7 +28,7 @@ from springhouse.planner.search.workflow import Workflow
 
 @dataclass(frozen=True)
 class Widget:
-    """Operators between channels; `weak` are the weak deltas that lie on the channels it makes."""
+    """Operators between channels; `weak` are the weak deltas on the channels that it makes."""
 
     operators: tuple[Operator, ...]
     weak: tuple[tuple[str, WeakDelta], ...] = ()
@@ -49,12 +49,13 @@ def view(
 ) -> Widget:
     """A view of a warehouse, in the variants that its compiler offers.
 
-    It is refreshed in place: each refresh makes the new state and the strong delta that leads to
-    it. `drivers` are the inputs that can drive an asynchronous refresh, with new rows only: one
-    that was deleted would have to be found as it was joined back then. Those that are `alone` meet
-    no other input, as the sides of a union: they drive with any change, and nothing else is looked
-    at. An incremental refresh takes all inputs to one moment. So does a batch if it is `strict`;
-    else it takes what bounds allow. A view `grows` if it only gains rows when its inputs do.
+    Refreshes work in place: each refresh makes the new state and the strong delta that leads to it.
+    `drivers` are the inputs that can drive an asynchronous refresh, with new rows only: for a
+    deleted row, the refresh would need the rows that it joined at that time. Drivers that are
+    `alone` join no other input, as the sides of a union: they drive with any change, and the
+    refresh reads no other input. An incremental refresh takes all inputs to one moment. So does a
+    batch if it is `strict`; else it takes any versions within the bounds. A view `grows` if it only
+    gains rows when its inputs only gain rows.
     """
     make = partial(widget_operator, name, in_place=True, grows=grows)
     operators: list[Operator] = []
@@ -70,9 +71,9 @@ def view(
                 ports = [delta_and_new_base_of(each) for each in inputs]
                 operators.append(make(variant, ports, STRONG, together=True))
             case WidgetVariant.ASYNCHRONOUS:
-                # Of a single input that is the incremental refresh once more.
+                # With a single input, this would be the incremental refresh again.
                 for driver in drivers if len(inputs) > 1 else ():
-                    # The pathways of a strict view are one: one side alone could not be told.
+                    # All pathways of a strict view are one: a move of one side can't be expressed.
                     ports = _driven_ports(inputs, driver, is_alone=driver in alone and not strict)
                     operator = driven_operator(name, driver, ports)
                     operators.append(replace(operator, in_place=True, keeps_monotone=grows))
@@ -82,7 +83,7 @@ def view(
 
 
 def _driven_ports(inputs: Sequence[str], driver: str, *, is_alone: bool) -> list[Port]:
-    """What a refresh reads that one input drives: the others as they are, or not at all."""
+    """The ports of a refresh with one driver: it reads the other inputs as they are, or not."""
     others, kind = (nothing_of, STRONG) if is_alone else (base_of, MONOTONE)
     return [delta_of(each, kind) if each == driver else others(each) for each in inputs]
 
@@ -94,7 +95,7 @@ def workflow(
     strict: Iterable[str] = (),
     named: Iterable[str] = (),
 ) -> Workflow:
-    """Widgets put together. Channels that nothing writes in place have converters."""
+    """The workflow of these widgets; its channels have converters if no operator is in place."""
     whole = Widget(())
     for widget in widgets:
         whole += widget
@@ -103,7 +104,7 @@ def workflow(
     weak: dict[str, list[WeakDelta]] = {}
     for channel, each in whole.weak:
         weak.setdefault(channel, []).append(each)
-    # Tables of a warehouse keep their versions as they are: who reads views in place needs none.
+    # Tables of a warehouse keep all their versions, so a workflow with views needs no converters.
     kept = bool(in_place)
     convert = {
         channel: converters(channel, weak.get(channel, ()))

@@ -4,23 +4,24 @@ Section 2 of 004: a workflow is an acyclic graph of channels and operators, and 
 have converters between the kinds of its blocks.
 
 Pathways. Provenance has a set of versions for each path from an input, and n diamonds in a row have
-2^n paths. So paths from one source count as one pathway where nothing can tell them apart. The
-union of their sets keeps T+, T- and so consistency exact. What could differ is the staleness of
-single paths, and to which states a delta can be applied. At a channel C that reads X:
+2^n paths. So paths from one source count as one pathway if no difference between them matters. The
+union of their sets keeps T+, T- and so consistency exact. Only two things could differ: the
+staleness of single paths, and the states to which a delta can be applied. At a channel C that
+reads X:
 
 1. X is an input: the path is `X`.
 2. Otherwise a path p of X is `p>X`. If X is only written in place, all its deltas lead from one
-   whole state of it to the next, so what came to X along several paths moves as one from there on:
+   whole state of it to the next, so data that came to X along several paths moves as one from X on:
    the paths of a source through X are one, `source>X`. If a bound on staleness names a table on the
-   way, paths that pass it differ from those that don't: they are `source>table>X`.
-3. If only consistent snapshots of C may exist (its inconsistency bound is 0), and all that it reads
-   is an input or written in place, then all paths of a source reflect one and the same version, and
-   are one, named like the source. Asynchronous deltas of other channels leave those paths empty
-   that they don't move, so there it would not be exact.
+   way, paths through this table differ from other paths: they are `source>table>X`.
+3. If only consistent snapshots of C may exist (its inconsistency bound is 0), and C reads only
+   inputs and channels written in place, then all paths of a source reflect the same version. They
+   are one pathway, named like the source. For other channels this would not be exact, because
+   asynchronous deltas leave the paths empty that they don't move.
 
-So paths stay apart where an asynchronous refresh may move one path and leave the other. A channel
-has at most as many pathways as direct inputs times sources. Provenance alone can't tell two states
-of X apart that have equal unions but different paths, so a refresh notes which version it read.
+So paths stay separate if an asynchronous refresh may move one path and not the other. A channel has
+at most as many pathways as direct inputs times sources. Two states of X may have equal unions but
+different paths. Provenance alone can't distinguish them, so a refresh notes which version it read.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -34,7 +35,7 @@ from springhouse.planner.search.converters import Converter
 from springhouse.planner.search.operators import Operator
 
 Course = tuple[str, ...]
-"""Tables that data passes on its way, from its source on."""
+"""The tables that data passes on its way, beginning with its source."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ class Workflow:
 
     @cached_property
     def order(self) -> tuple[str, ...]:
-        """All channels, each after those that it is made from."""
+        """All channels, each after the channels that it is made from."""
         above: dict[str, set[str]] = {each: set() for each in self.inputs}
         for operator in self.operators:
             for output in operator.outputs:
@@ -70,7 +71,7 @@ class Workflow:
 
     @cached_property
     def reads(self) -> dict[str, tuple[str, ...]]:
-        """For each channel, those that it is made from."""
+        """For each channel, the channels that it is made from."""
         reads: dict[str, dict[str, None]] = {each: {} for each in self.order}
         for operator in self.operators:
             for output in operator.outputs:
@@ -79,7 +80,7 @@ class Workflow:
 
     @cached_property
     def readers(self) -> dict[str, tuple[str, ...]]:
-        """For each channel, those that are made from it."""
+        """For each channel, the channels that are made from it."""
         readers: dict[str, dict[str, None]] = {each: {} for each in self.order}
         for channel, read in self.reads.items():
             for each in read:
@@ -98,7 +99,7 @@ class Workflow:
         return frozenset(self.order) - piecewise
 
     def above(self, channels: Iterable[str]) -> set[str]:
-        """These channels and all that they are made from, directly or not."""
+        """These channels and all channels that they are made from, directly or not."""
         above: set[str] = set()
         waiting = list(channels)
         while waiting:
@@ -110,7 +111,7 @@ class Workflow:
 
     @cached_property
     def position(self) -> dict[str, int]:
-        """Where each channel stands in the order."""
+        """The position of each channel in the order."""
         return {channel: number for number, channel in enumerate(self.order)}
 
     @cached_property
@@ -122,13 +123,13 @@ class Workflow:
         return writers
 
     def operators_into(self, channels: Iterable[str]) -> list[Operator]:
-        """The operators that make something on one of these channels."""
+        """The operators that make blocks on one of these channels."""
         operators = {id(o): o for each in channels for o in self._writers.get(each, ())}
         return list(operators.values())
 
     @cached_property
     def _keys(self) -> dict[str, dict[str, dict[str, str]]]:
-        """For each channel and each that it reads, its own pathway for each of that one's."""
+        """For each channel and each channel read by it, its own pathway per pathway of that one."""
         maps: dict[str, dict[str, dict[str, str]]] = {}
         own: dict[str, tuple[str, ...]] = {each: (each,) for each in self.inputs}
         for channel in self.order:
@@ -187,12 +188,12 @@ class Workflow:
         return courses_of
 
     def _kept(self, course: Course) -> Course:
-        """A course as readers further down see it: its direct input only if a bound names it."""
+        """A course for readers downstream: it has its direct input only if a bound names it."""
         return course if len(course) < 2 or course[-1] in self.named else course[:-1]
 
     @cached_property
     def _alike(self) -> frozenset[tuple[str, str]]:
-        """The channels, each with one that it reads, that name the very same pathways alike."""
+        """Pairs of a channel and one that it reads, if both have the same names for pathways."""
         return frozenset(
             (channel, read)
             for channel, maps in self._keys.items()
@@ -202,7 +203,7 @@ class Workflow:
         )
 
     def composed(self, channel: str, parts: Sequence[tuple[str, Provenance]]) -> Provenance:
-        """What a block on `channel` reflects if it is made from blocks with these provenances."""
+        """The provenance of a block on `channel` made from blocks with these provenances."""
         if len(parts) == 1 and (channel, parts[0][0]) in self._alike:
             return parts[0][1]
         reflected: dict[str, frozenset[int]] = {}
@@ -216,7 +217,7 @@ class Workflow:
         return Provenance(reflected)
 
     def projected(self, channel: str, read: str, provenance: Provenance) -> Provenance:
-        """What a snapshot of `channel` reflects of one that it reads, in that one's pathways."""
+        """The part of a snapshot's provenance that comes from `read`, in the pathways of `read`."""
         if (channel, read) in self._alike:
             return provenance
         held = provenance.reflected
@@ -229,10 +230,10 @@ class Workflow:
         )
 
     def recast(self, channel: str, provenance: Provenance) -> Provenance:
-        """A snapshot's provenance in today's pathways; the snapshot may have been made with others.
+        """A snapshot's provenance in the present pathways; it may have been made with other ones.
 
-        A pathway that was one with others then gets what all of them reflected. So no pathway
-        counts as fresher than it is.
+        A pathway that was then one with others gets the versions that all of them reflected. So no
+        pathway counts as fresher than it is.
         """
         reflected: dict[str, frozenset[int]] = {}
         today, held = self.pathways(channel), self._told_today(provenance).reflected
@@ -244,7 +245,7 @@ class Workflow:
         return Provenance({key: versions for key, versions in reflected.items() if versions})
 
     def _told_today(self, provenance: Provenance) -> Provenance:
-        """A provenance without the tables on the way that no bound names here."""
+        """A provenance without those tables on the way that no bound in this workflow names."""
         held = provenance.reflected
         if all(pathway.count(">") < 2 for pathway in held):
             return provenance

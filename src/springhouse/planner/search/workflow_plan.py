@@ -1,7 +1,7 @@
 """Question and answer of the search, as data.
 
-The question is a `Situation`. The answer is a `WorkflowPlan`: which steps, in which order, at what
-cost, and why. A step reads blocks that exist, or blocks that an earlier step makes.
+The question is a `Situation`. The answer is a `WorkflowPlan`: the steps in their order, the cost,
+and the reason. A step reads existing blocks, or blocks that an earlier step makes.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ ANY_DELTA: tuple[Kind, ...] = (BASE, STRONG)
 
 @dataclass(frozen=True)
 class Situation:
-    """The versions of inputs, the blocks by channel, and what consumers hold by now."""
+    """The versions of inputs, the blocks by channel, and the present states of consumers."""
 
     now: Instant
     channels: Mapping[str, Channel]
@@ -29,7 +29,7 @@ class Situation:
 
 @dataclass(frozen=True)
 class PlanStep:
-    """One invocation: which operator, on which blocks, what it makes, and what it should cost."""
+    """One invocation: its operator, the blocks it reads, the blocks it makes, its expected cost."""
 
     operator: Operator
     inputs: tuple[Block, ...]
@@ -38,12 +38,12 @@ class PlanStep:
 
     @property
     def is_work(self) -> bool:
-        """Whether the step does any work: to chain deltas is none."""
+        """Whether the step does any work: a chain of deltas is no work."""
         return self.operator.variant is not WidgetVariant.CHAIN
 
 
 class Alternative(NamedTuple):
-    """Another way to grant a wish: its last operator, where it ends, and its whole cost."""
+    """Another way to grant a wish: its last operator, its end, and its whole cost."""
 
     operator: str
     end: Provenance
@@ -52,11 +52,11 @@ class Alternative(NamedTuple):
 
 @dataclass(frozen=True)
 class Wish:
-    """A channel that has to move, the pathways whose bounds ask for it, and how it is granted.
+    """A channel that has to move, the pathways with broken bounds, and the blocks that grant it.
 
-    Consumers get the `blocks`, one after the other; then they hold `reaches`. Without a plan there
-    are no blocks. `left` are the pathways that stay broken. `alternatives` are all last steps that
-    the search considered, the cheapest first.
+    Consumers get the `blocks`, one after the other, and then reflect `reaches`. Without a plan
+    there are no blocks. `left` are the pathways that stay broken. `alternatives` are all last steps
+    that the search considered, the cheapest first.
     """
 
     channel: str
@@ -69,7 +69,7 @@ class Wish:
 
 @dataclass(frozen=True)
 class WorkflowPlan:
-    """Steps that grant wishes; `explored` is how many blocks the search looked at."""
+    """Steps that grant wishes; `explored` is the number of blocks that the search examined."""
 
     steps: tuple[PlanStep, ...] = ()
     wishes: tuple[Wish, ...] = ()
