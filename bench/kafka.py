@@ -140,7 +140,7 @@ def compare(folder: Path, address: str, jars: str, messages: int, rounds: int) -
     seconds: dict[str, list[float]] = {"bare Spark": [], "Springhouse": []}
     works = [("bare Spark", bare), ("Springhouse", warehouse)]
     for number in range(-2, rounds):  # Two rounds warm it up.
-        works.reverse()  # Who comes second finds everything warmer.
+        works.reverse()  # The second one finds everything warmer.
         for name, work in works:
             shutil.rmtree(project / "storage", ignore_errors=True)
             shutil.rmtree(folder / "bare", ignore_errors=True)

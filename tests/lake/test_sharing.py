@@ -117,10 +117,10 @@ def ranges(table: str, **partitions: tuple[int, int]) -> dict[str, Range]:
     ("lead", "waits", "taken"),
     [
         ({"p0": (3, 5)}, {"p0": (3, 5)}, {"p0": (3, 5)}),
-        ({"p0": (3, 5)}, {"p0": (3, 9)}, {"p0": (3, 5)}),  # more waits on
-        ({"p0": (3, 5)}, {"p0": (1, 5)}, None),  # it is behind
-        ({"p0": (3, 5)}, {"p0": (4, 5)}, None),  # it is ahead
-        ({"p0": (3, 5)}, {"p0": (3, 4)}, None),  # it has seen less
+        ({"p0": (3, 5)}, {"p0": (3, 9)}, {"p0": (3, 5)}),  # more data waits for the other one
+        ({"p0": (3, 5)}, {"p0": (1, 5)}, None),  # the other one is behind
+        ({"p0": (3, 5)}, {"p0": (4, 5)}, None),  # the other one is ahead
+        ({"p0": (3, 5)}, {"p0": (3, 4)}, None),  # the other one has seen less
         ({"p0": (3, 5)}, {}, None),
         ({"p0": (3, 5), "p1": (0, 2)}, {"p0": (3, 5)}, None),  # the other partition is not ours
         ({"p0": (3, 5)}, {"p0": (3, 5), "p1": (0, 2)}, {"p0": (3, 5)}),

@@ -36,7 +36,7 @@ STALENESS = [
     (1, 0.0, 20.0, False),  # now is after all that arrived
     (1, 5.0, 24.9, True),
     (1, 5.0, 25.0, False),
-    (0, 5.0, 16.0, False),  # what it lacks came at 10
+    (0, 5.0, 16.0, False),  # the missing version came at 10
 ]
 
 

@@ -115,7 +115,7 @@ def test_a_process_that_slept_renews_before_it_commits(place: Storage) -> None:
         (file,) = files(place)
         os.utime(file, (1, 1))
         leases.renew_if_late()
-        assert file.stat().st_mtime == 1  # renewed a moment ago, as far as it knows
+        assert file.stat().st_mtime == 1  # the lease believes that it renewed the file a moment ago
         clock.now += 5_000
         leases.renew_if_late()
         assert file.stat().st_mtime > 1
