@@ -230,7 +230,7 @@ class Times:
         return left < right + limits.inconsistency
 
     def violated(self, limits: ChannelBounds, provenance: Provenance) -> tuple[str, ...]:
-        """The pathways whose bound on staleness is broken now, and those that are missing."""
+        """The pathways whose bound on staleness is broken now, and missing pathways."""
         reflected = provenance.reflected
         return tuple(
             pathway

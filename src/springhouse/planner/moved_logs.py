@@ -40,7 +40,7 @@ class MovedLogs:
         self._dependents = {}
 
     def _reveals_inputs(self, key: str) -> bool:
-        """Whether only a refresh of a view reveals what it reads."""
+        """Whether only a refresh of a view reveals its inputs."""
         view = self._project.views.get(key)
         return view is not None and isinstance(view.query, PythonQuery)
 

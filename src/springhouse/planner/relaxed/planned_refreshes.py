@@ -41,7 +41,7 @@ class PlannedRefreshes:
         return replace(self._refresh(last, now, wish), first=tuple(first))
 
     def _refresh(self, step: PlanStep, now: Instant, wish: Wish | None = None) -> RefreshPlan:
-        """One step as the refresh of a table; a `wish` tells which pathways asked for it."""
+        """One step as the refresh of a table; a `wish` names the pathways with broken bounds."""
         situation, name = self._situation, step.outputs[0].channel
         held = situation.held.get(name, Provenance())
         reaches = step.outputs[-1].end if wish is None or wish.reaches is None else wish.reaches
@@ -68,7 +68,7 @@ class PlannedRefreshes:
         return replace(refresh, others=_other_ways(refresh, wish))
 
     def _versions_read(self, step: PlanStep, name: str) -> dict[str, int]:
-        """The versions of the inputs to read, as far as they are stored by now."""
+        """The versions of the inputs to read, as far as they are already stored."""
         note = newest_note(self._logs, name)
         last = note.read if note is not None else {}
         versions: dict[str, int] = {}

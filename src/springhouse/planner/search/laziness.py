@@ -88,7 +88,7 @@ class Laziness:
         return behind
 
     def _how_far(self, channel: str) -> Mapping[str, int]:
-        """The versions that consumers reached; blocks made only from this channel count as taken."""
+        """The versions that consumers reached, with blocks made only from this channel as taken."""
         reached = self._reached.get(channel, {})
         if not reached or channel in self._outputs:
             return reached

@@ -55,7 +55,7 @@ class Chooser:
         self._revealed[view] = self._revealed.get(view, frozenset()) | frozenset(keys)
 
     def inputs(self, view: str) -> ViewInputs:
-        """The tables that a view reads, as far as they are known now."""
+        """The tables that a view reads, as far as they are known."""
         listed = self._graph.inputs(view)
         keys = [input_key(i.reading, i.name) for i in listed if i.reading not in _UNTRACKED]
         revealed = sorted(self._revealed_by(view))

@@ -49,7 +49,7 @@ _NARROWS = (exp.EQ, exp.In, exp.Like)
 
 
 def apply_magic_sets(root: Node, schemas: Schemas) -> Node:
-    """Restrict groups to those that the query around them may need."""
+    """Restrict groups to the groups that the query around them may need."""
     readers = Counter(id(child) for node in walk(root) for child in children(node))
     made: dict[int, Node] = {}
     for node in walk(root):
@@ -90,7 +90,7 @@ def _asking(node: Node) -> Iterator[tuple[int, Node, Pairs]]:
 
 
 def _restricted(groups: Node, around: Node, pairs: Pairs, schemas: Schemas) -> Node:
-    """The groups without those that the query can't need."""
+    """The groups, without groups that the query can't need."""
     match groups:
         case Filter():
             return replace(groups, child=_restricted(groups.child, around, pairs, schemas))
