@@ -72,7 +72,7 @@ from springhouse.views.sql.sql_tree import (
 def compile_view(
     text: str, schemas: Schemas, columns: Sequence[str] | None = None, *, decimals: bool = True
 ) -> "Compiled":
-    """The view in a form that can be refreshed; `Refused` says why it can't be.
+    """The view in a form that can be refreshed; `NotCompilable` gives the reason if there is none.
 
     `columns` are the names of the view's columns, if the text does not give them. Without
     `decimals`, the compiler carries no sum of decimals forward: for a Spark that gives such sums
