@@ -313,7 +313,7 @@ def join_all(nodes: Sequence[Node], conditions: Sequence[Expression]) -> Node:
     flat: list[Node] = []
     pending: list[Expression] = list(conditions)
     for node in nodes:
-        # The conditions of a filter above a nested join become conditions of the outer join.
+        # The conditions of a filter above a nested join become conditions of the whole join.
         while isinstance(node, Filter) and isinstance(node.child, InnerJoin):
             pending += node.conditions
             node = node.child

@@ -1,4 +1,4 @@
-"""The change of a left outer join. (Right joins are turned round; a full join adds R ▷ L.)
+"""The change of a left outer join. (A right join becomes a left join; a full join adds R ▷ L.)
 
     Δ(L ⟕ R) = ΔL ⟕ R'  +  L ⋈ ΔR  +  (C ▷ R') - (C ▷ R)      where C = L ⋉ ΔR
 
