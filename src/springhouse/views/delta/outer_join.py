@@ -53,7 +53,7 @@ def change(node: OuterJoin, needed: frozenset[str], writer: Writer) -> list[RowS
         lonely = meeting(candidates, alone, writer.alias(node.left))
         nulls = {name: exp.Null() for name in sorted(there)}
         turned.append(weighted(replace(lonely, columns={**lonely.columns, **nulls}), weight))
-    # All terms in one union, so that the NULLs get the types of the columns of R.
+    # These terms are one union, so that the NULLs get the types of the columns of R.
     terms = [*parts, united_rows(turned, sorted(here | there), writer.alias(node))]
     return [replace(term, has_ghosts=bool(parts) or term.has_ghosts) for term in terms]
 
