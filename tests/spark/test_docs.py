@@ -11,6 +11,7 @@ import re
 import shlex
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -76,8 +77,16 @@ def _run(text: str, capfd: pytest.CaptureFixture[str]) -> tuple[int, str]:
         with pytest.raises(SystemExit) as left:
             main(tuple(words[1:]))
         return int(left.value.code or 0), "".join(capfd.readouterr())
+    # A reader has activated the virtual environment: its `python` comes first.
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
     done = subprocess.run(
-        text, shell=True, capture_output=True, text=True, timeout=patience(120), check=False
+        text,
+        shell=True,
+        capture_output=True,
+        text=True,
+        timeout=patience(120),
+        check=False,
+        env={**os.environ, "PATH": path},
     )
     return done.returncode, done.stdout + done.stderr
 
