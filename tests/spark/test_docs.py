@@ -70,15 +70,15 @@ def _run(text: str, capfd: pytest.CaptureFixture[str]) -> tuple[int, str]:
     if words[0] == "cd":
         os.chdir(words[1])
         return 0, ""
-    if shutil.which(words[0]) is None and words[0] != "springhouse":
+    # A reader has activated the virtual environment: its `python` comes first.
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+    if shutil.which(words[0], path=path) is None and words[0] != "springhouse":
         pytest.skip(f"{words[0]} is not on this machine")
     capfd.readouterr()
     if words[0] == "springhouse" and not {"|", ">", "&&", "&"} & set(words):
         with pytest.raises(SystemExit) as left:
             main(tuple(words[1:]))
         return int(left.value.code or 0), "".join(capfd.readouterr())
-    # A reader has activated the virtual environment: its `python` comes first.
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
     done = subprocess.run(
         text,
         shell=True,
